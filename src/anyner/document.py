@@ -1,0 +1,193 @@
+"""`Entity` and `Document`: frozen, validated, the only things that cross the border of the package.
+
+Truth is characters: every position is a character of `Document.text`, every fragment is half-open `[start, end)`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from copy import copy
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+from anyner.errors import InvalidInputError
+
+Fragment = tuple[int, int]
+Fragments = tuple[Fragment, ...]
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def canonical_fragments(fragments: Iterable[tuple[int, int]]) -> Fragments:
+    """Fragments checked, and adjacent ones joined; reversed, empty, unsorted or overlapping ones are refused."""
+    joined: list[Fragment] = []
+    for start, end in fragments:
+        if start < 0 or end <= start:
+            raise InvalidInputError(f"fragment [{start}, {end}) is empty, reversed or negative")
+        if joined and start < joined[-1][1]:
+            raise InvalidInputError(f"fragment [{start}, {end}) overlaps or precedes the fragment before it")
+        if joined and start == joined[-1][1]:
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    if not joined:
+        raise InvalidInputError("an entity needs at least one fragment")
+    return tuple(joined)
+
+
+@dataclass(frozen=True, slots=True, order=False)
+class Entity:
+    """A label on one fragment (contiguous) or several (discontinuous). Two are equal when label, fragments and score are.
+
+    >>> Entity("Disorder", ((0, 4), (12, 15))).discontinuous
+    True
+    """
+
+    label: str
+    fragments: Fragments
+    score: float | None = None
+    text: str = field(default="", compare=False)
+    """Filled in by the document that holds the entity: the fragments' text, joined by one space."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.label, str) or not self.label.strip():
+            raise InvalidInputError(f"an entity needs a label, got {self.label!r}")
+        object.__setattr__(self, "fragments", canonical_fragments(self.fragments))
+
+    @property
+    def key(self) -> tuple[str, Fragments]:
+        """What makes two entities the same for scoring: label and fragments, never the score."""
+        return (self.label, self.fragments)
+
+    @property
+    def start(self) -> int:
+        return self.fragments[0][0]
+
+    @property
+    def end(self) -> int:
+        return self.fragments[-1][1]
+
+    @property
+    def discontinuous(self) -> bool:
+        return len(self.fragments) > 1
+
+    def to_json(self) -> dict[str, Any]:
+        plain: dict[str, Any] = {"label": self.label, "fragments": [list(f) for f in self.fragments], "text": self.text}
+        if self.score is not None:
+            plain["score"] = round(self.score, 6)
+        return plain
+
+
+def reading_order(entity: Entity) -> tuple[int, int, Fragments, str]:
+    """The one order in which entities are listed: by start, longer first, then fragments and label."""
+    return (entity.start, -entity.end, entity.fragments, entity.label)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text with its entities, in reading order. Anything that does not fit the text is refused, never mended silently.
+
+    Fragments that are separated by white space only are one fragment: "chest pain" over a line break is contiguous.
+    """
+
+    text: str
+    entities: tuple[Entity, ...] = ()
+    id: str = ""
+    words: tuple[Fragment, ...] | None = None
+    """Word boundaries given by a pre-tokenised corpus, in characters; None for raw text."""
+    labels: frozenset[str] | None = None
+    """The labels that were annotated here; None: all labels of the corpus. A label that was not annotated gives no loss."""
+    doc: str | None = None
+    """The larger document this sentence was taken from."""
+    sentence: int | None = None
+    """Its place in that larger document."""
+    before: str = field(default="", compare=False)
+    """Text right before this one, read as context only."""
+    after: str = field(default="", compare=False)
+    coverage: float = field(default=1.0, compare=False)
+    """The share of the words that a model really read; 1.0 unless something was left out."""
+
+    def __post_init__(self) -> None:
+        if surrogate := _LONE_SURROGATE.search(self.text):
+            raise InvalidInputError(f"the text has a lone surrogate at character {surrogate.start()}: it is not valid Unicode")
+        if self.words is not None:
+            object.__setattr__(self, "words", _checked_words(self.words, len(self.text)))
+        if self.entities:
+            object.__setattr__(self, "entities", _in_order(self.entities, self.text))
+
+    @classmethod
+    def from_words(cls, words: Iterable[str], entities: Iterable[Entity] = (), **fields: Any) -> Document:
+        """A document from a list of words, joined with one space; the entities' fragments count words."""
+        listed = list(words)
+        spans: list[Fragment] = []
+        position = 0
+        for number, word in enumerate(listed):
+            if not word:
+                raise InvalidInputError(f"word {number} is empty")
+            spans.append((position, position + len(word)))
+            position += len(word) + 1
+        in_characters = []
+        for entity in entities:
+            if entity.end > len(spans):
+                raise InvalidInputError(f"entity {entity.label} {entity.fragments} ends after the last of {len(spans)} words")
+            fragments = tuple((spans[start][0], spans[end - 1][1]) for start, end in entity.fragments)
+            in_characters.append(replace(entity, fragments=fragments))
+        return cls(text=" ".join(listed), entities=tuple(in_characters), words=tuple(spans), **fields)
+
+    def with_entities(self, entities: Iterable[Entity], coverage: float = 1.0) -> Document:
+        """The same text with other entities, as a prediction gives it."""
+        other = copy(self)  # text and words are already known to be good; only the entities need a look
+        object.__setattr__(other, "entities", _in_order(entities, self.text))
+        object.__setattr__(other, "coverage", coverage)
+        return other
+
+    def to_json(self) -> dict[str, Any]:
+        """The JSON form, one object a document, in characters."""
+        plain: dict[str, Any] = {"id": self.id, "text": self.text, "entities": [e.to_json() for e in self.entities]}
+        if self.doc is not None:
+            plain["doc"] = self.doc
+        if self.sentence is not None:
+            plain["sentence"] = self.sentence
+        if self.labels is not None:
+            plain["labels"] = sorted(self.labels)
+        if self.coverage != 1.0:
+            plain["coverage"] = self.coverage
+        return plain
+
+
+def _checked_words(words: Iterable[Fragment], length: int) -> tuple[Fragment, ...]:
+    checked = tuple(words)
+    position = 0
+    for start, end in checked:
+        if start < position or end <= start or end > length:
+            raise InvalidInputError(f"word [{start}, {end}) is empty, out of order or outside the text of {length} characters")
+        position = end
+    return checked
+
+
+def _in_order(entities: Iterable[Entity], text: str) -> tuple[Entity, ...]:
+    placed = sorted((_placed(entity, text) for entity in entities), key=reading_order)
+    for one, other in pairwise(placed):
+        if one.key == other.key:
+            raise InvalidInputError(f"duplicate entity {one.label} {one.fragments}")
+    return tuple(placed)
+
+
+def _placed(entity: Entity, text: str) -> Entity:
+    """The entity with its text, and with fragments that only white space separates joined."""
+    if len(entity.fragments) == 1 and entity.text and entity.text == text[entity.start : entity.end]:
+        return entity
+    if entity.end > len(text):
+        raise InvalidInputError(f"entity {entity.label} {entity.fragments} ends after the text's {len(text)} characters")
+    fragments = entity.fragments
+    if len(fragments) > 1:
+        joined = [fragments[0]]
+        for start, end in fragments[1:]:
+            if text[joined[-1][1] : start].isspace():
+                joined[-1] = (joined[-1][0], end)
+            else:
+                joined.append((start, end))
+        fragments = tuple(joined)
+    return Entity(entity.label, fragments, entity.score, " ".join(text[start:end] for start, end in fragments))
