@@ -1,0 +1,182 @@
+"""How two entities relate, how deeply they nest, and which of them a policy keeps.
+
+Everything goes by the set of covered positions and works in any unit: characters or words. Fragments are canonical, as
+`canonical_fragments` gives them: sorted, disjoint, adjacent ones joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from math import inf
+from typing import Literal, Protocol, TypeVar, get_args
+
+from anyner.document import Fragments
+from anyner.errors import InvalidInputError
+
+Policy = Literal["all", "nested", "flat", "longest"]
+POLICIES: tuple[Policy, ...] = get_args(Policy)
+
+
+class Relation(StrEnum):
+    """What the positions of one entity are to those of another; exactly one holds for every pair."""
+
+    EQUAL = "equal"
+    """the same positions"""
+    INSIDE = "inside"
+    """all of its positions, and not all of the other's, are shared"""
+    AROUND = "around"
+    """the other way round"""
+    CROSSING = "crossing"
+    """some are shared, and each has positions of its own"""
+    APART = "apart"
+    """none is shared"""
+
+
+class Annotated(Protocol):
+    """What a policy needs to know: characters (`Entity`) or words, scored or not (no score ranks below every score)."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def fragments(self) -> Fragments: ...
+    @property
+    def score(self) -> float | None: ...
+
+
+Item = TypeVar("Item", bound=Annotated)
+
+
+def size(fragments: Fragments) -> int:
+    """How many positions are covered; gaps do not count."""
+    return sum(end - start for start, end in fragments)
+
+
+def relation(one: Fragments, other: Fragments) -> Relation:
+    """What `one` is to `other`.
+
+    >>> relation(((0, 4), (9, 12)), ((0, 12),))
+    <Relation.INSIDE: 'inside'>
+    """
+    if one[-1][1] <= other[0][0] or other[-1][1] <= one[0][0]:
+        return Relation.APART
+    if one == other:
+        return Relation.EQUAL
+    if len(one) == len(other) == 1:
+        (start, end), (other_start, other_end) = one[0], other[0]
+        inside, around = other_start <= start and end <= other_end, start <= other_start and other_end <= end
+    else:
+        shared = _shared(one, other)
+        if not shared:
+            return Relation.APART
+        inside, around = shared == size(one), shared == size(other)
+    if inside:
+        return Relation.INSIDE
+    return Relation.AROUND if around else Relation.CROSSING
+
+
+def _shared(one: Fragments, other: Fragments) -> int:
+    """How many positions both cover: one walk over the two sorted lists."""
+    shared = here = there = 0
+    while here < len(one) and there < len(other):
+        start, end = one[here]
+        other_start, other_end = other[there]
+        common = min(end, other_end) - max(start, other_start)
+        if common > 0:
+            shared += common
+        if end <= other_end:
+            here += 1
+        else:
+            there += 1
+    return shared
+
+
+def sharing_pairs(fragments: Sequence[Fragments]) -> Iterator[tuple[int, int, Relation]]:
+    """Every pair of indices that shares a position, once, with what the first is to the second.
+
+    A sweep over the starts: the work grows with the pairs whose extents meet, not with all pairs.
+    """
+    open_now: list[int] = []
+    for index in sorted(range(len(fragments)), key=lambda i: fragments[i][0][0]):
+        start = fragments[index][0][0]
+        open_now = [earlier for earlier in open_now if fragments[earlier][-1][1] > start]
+        for earlier in open_now:
+            found = relation(fragments[earlier], fragments[index])
+            if found is not Relation.APART:
+                yield earlier, index, found
+        open_now.append(index)
+
+
+def nesting_depth(fragments: Sequence[Fragments]) -> list[int]:
+    """For each entity, the longest chain of entities strictly around it and one another; 0: it is inside no other.
+
+    >>> nesting_depth([((0, 9),), ((2, 5),), ((2, 3),), ((20, 22),)])
+    [0, 1, 2, 0]
+    """
+    around: dict[int, list[int]] = {}
+    for first, second, found in sharing_pairs(fragments):
+        if found is Relation.INSIDE:
+            around.setdefault(first, []).append(second)
+        elif found is Relation.AROUND:
+            around.setdefault(second, []).append(first)
+    depth = [0] * len(fragments)
+    # Whatever is strictly around covers more positions, so by falling size every depth is ready when it is needed.
+    for index in sorted(around, key=lambda i: -size(fragments[i])):
+        depth[index] = 1 + max(depth[outer] for outer in around[index])
+    return depth
+
+
+def checked_policy(name: str) -> Policy:
+    """The policy of that name; any other name is refused."""
+    for policy in POLICIES:
+        if policy == name:
+            return policy
+    raise InvalidInputError(f"unknown overlap policy {name!r}: choose one of {', '.join(POLICIES)}")
+
+
+def resolve(items: Sequence[Item], policy: Policy) -> list[Item]:
+    """What the policy keeps, in the order of `items`; the same choice whatever that order is.
+
+    `all` keeps everything. `nested` goes by falling score and drops what crosses one already kept. `flat` does the
+    same and drops whatever shares a position with one already kept. `longest` is `flat` with the most positions first,
+    then the score. Ties: more positions, then the earlier start, then the fragments, then the label. Nothing is merged:
+    items that are equal in all of these are alike, and under `nested` they all stay.
+    """
+    if policy == "all":
+        return list(items)
+    if policy not in POLICIES:
+        checked_policy(policy)
+    if len(items) < 2 or not _extents_meet(items):
+        return list(items)
+    rivals: dict[int, list[int]] = {}
+    for first, second, found in sharing_pairs([item.fragments for item in items]):
+        if policy != "nested" or found is Relation.CROSSING:
+            rivals.setdefault(first, []).append(second)
+            rivals.setdefault(second, []).append(first)
+    dropped: set[int] = set()
+    by_size = policy == "longest"
+    for index in sorted(rivals, key=lambda i: _rank(items[i], by_size)):
+        if index not in dropped:
+            dropped.update(rivals[index])
+    return [item for index, item in enumerate(items) if index not in dropped]
+
+
+def _extents_meet(items: Sequence[Annotated]) -> bool:
+    """Whether the stretches from first to last position of any two meet; mostly not, and then all is decided."""
+    extents = sorted([(item.fragments[0][0], item.fragments[-1][1]) for item in items])
+    position = 0
+    for start, end in extents:
+        if start < position:
+            return True
+        position = end
+    return False
+
+
+def _rank(item: Annotated, by_size: bool) -> tuple[float, float, int, Fragments, str]:
+    fragments = item.fragments
+    covered = -size(fragments)
+    score = item.score
+    # NaN would make the order depend on the input's; it ranks last, like no score.
+    strength = inf if score is None or score != score else -score  # noqa: PLR0124
+    first, second = (covered, strength) if by_size else (strength, covered)
+    return (first, second, fragments[0][0], fragments, item.label)
