@@ -1,0 +1,176 @@
+"""brat standoff: a folder of .txt files with .ann files beside them, or one such pair."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from anyner.corpora.annotation import Claim, ProblemLog, annotated, same_but_white_space, shown
+from anyner.corpora.corpus import Corpus, Problem
+from anyner.corpora.format import Fit, Format, Loss
+from anyner.corpora.textfiles import BYTE_ORDER_MARK, numbered_lines, temporary_beside, whole_text, write_chunks
+from anyner.document import Document, Entity, Fragments
+from anyner.errors import AnynerError
+
+_PLACES = r"-?\d{1,15} -?\d{1,15}"
+_ENTITY = re.compile(rf"T\S*\t(\S+) ({_PLACES}(?:;{_PLACES})*)(?:\t(.*))?")
+_OTHER_KINDS = {
+    "#": "note", "R": "relation", "E": "event", "A": "attribute", "M": "modification", "N": "normalisation",
+    "*": "equivalence",
+}  # fmt: skip
+_WITHOUT_LINE_BREAK = re.compile(r"[^\r\n]+")
+_SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
+
+
+def _read(path: Path) -> Corpus:
+    if not path.exists():
+        raise AnynerError(f"{path}: no such file or folder")
+    if path.is_dir():
+        stems = {file.with_suffix("") for file in path.iterdir() if file.suffix in {".txt", ".ann"} and file.is_file()}
+    else:
+        stems = {path.with_suffix("")}
+    documents: list[Document] = []
+    problems: list[Problem] = []
+    for stem in sorted(stems, key=_natural_order):
+        document, found = _read_pair(stem)
+        documents += [] if document is None else [document]
+        problems += found
+    return Corpus(tuple(documents), tuple(problems))
+
+
+def _natural_order(path: Path) -> tuple[list[str | int], str]:
+    """By name, with numbers as numbers: report-9 comes before report-10."""
+    parts = re.split(r"([0-9]+)", path.name)
+    return [int(part[:18]) if place % 2 else part for place, part in enumerate(parts)], path.name
+
+
+def _read_pair(stem: Path) -> tuple[Document | None, list[Problem]]:
+    texts, annotations = stem.with_name(stem.name + ".txt"), stem.with_name(stem.name + ".ann")
+    log = ProblemLog(annotations)
+    if not texts.exists():
+        log.dropped(1, f"there is no {texts.name} beside it")
+        return None, log.found
+    if annotations.exists():
+        claims = _claims(annotations, log)
+    else:
+        log.kept(1, f"there is no such file beside {texts.name}: read without entities")
+        claims = []
+    text = _text_that_fits(whole_text(texts), claims, log)
+    return annotated(Document(text, id=stem.name), claims, log, in_words=False), log.found
+
+
+def _claims(path: Path, log: ProblemLog) -> list[Claim]:
+    claims: list[Claim] = []
+    skipped: Counter[str] = Counter()
+    first: dict[str, int] = {}
+    for number, line in numbered_lines(path):
+        kind = line[:1]
+        match = _ENTITY.fullmatch(line)
+        if match:
+            fragments = [tuple(map(int, pair.split(" "))) for pair in match[2].split(";")]
+            claims.append(Claim(number, match[1], fragments, text=match[3]))
+        elif kind in _OTHER_KINDS:
+            skipped[kind] += 1
+            first.setdefault(kind, number)
+        elif line.strip():
+            log.dropped(number, f"malformed line {shown(line)}")
+    for kind, count in skipped.items():
+        log.dropped(first[kind], f"{_OTHER_KINDS[kind]} lines ({kind}) are not read: {count} skipped")
+    return claims
+
+
+def _text_that_fits(raw: str, claims: list[Claim], log: ProblemLog) -> str:
+    """The text as the offsets count it: some tools count a byte order mark or carriage returns, some do not."""
+    plain = raw.removeprefix(BYTE_ORDER_MARK)
+    ways = {plain: "", raw: "the byte order mark", plain.replace("\r\n", "\n"): "line ends of one character"}
+    text = max(ways, key=lambda way: sum(_agrees(claim, way) for claim in claims)) if len(ways) > 1 else plain
+    if text != plain:
+        log.kept(1, f"the offsets count {ways[text]}: the text is read that way")
+    return text
+
+
+def _agrees(claim: Claim, text: str) -> bool:
+    fragments = claim.fragments if isinstance(claim.fragments, list) else []
+    here = " ".join(text[max(start, 0) : max(end, 0)] for start, end in fragments)
+    return isinstance(claim.text, str) and same_but_white_space(claim.text, here)
+
+
+def _write(documents: Iterable[Document], path: Path) -> None:
+    listed = list(documents)
+    target = path.resolve()
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise AnynerError(f"{path}: brat is written to a new or empty folder, and this is not one")
+    temporary = temporary_beside(target)
+    try:
+        temporary.mkdir(parents=True)
+        for name, document in zip(_file_names(listed), listed, strict=True):
+            write_chunks(temporary / f"{name}.txt", [document.text])
+            write_chunks(temporary / f"{name}.ann", [_annotations(document)])
+        if target.exists():
+            target.rmdir()
+        temporary.replace(target)
+    except OSError as error:
+        raise AnynerError(f"{path}: cannot be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _file_names(documents: list[Document]) -> list[str]:
+    """The ids where all of them can be file names and differ; else numbers, which keep the order."""
+    ids = [document.id for document in documents]
+    if all(map(_SAFE_NAME.fullmatch, ids)) and len({name.lower() for name in ids}) == len(ids):
+        return ids
+    return [str(number).zfill(len(str(len(ids)))) for number in range(1, len(ids) + 1)]
+
+
+def _annotations(document: Document) -> str:
+    lines: list[str] = []
+    for number, entity in enumerate(document.entities, 1):
+        fragments = _within_lines(entity, document.text)
+        places = ";".join(f"{start} {end}" for start, end in fragments)
+        copy = " ".join(document.text[start:end] for start, end in fragments)
+        lines.append(f"T{number}\t{entity.label} {places}\t{copy}\n")
+    return "".join(lines)
+
+
+def _within_lines(entity: Entity, text: str) -> Fragments:
+    """The fragments cut at line breaks, as brat wants them; a reader joins them again over the white space."""
+    return tuple(
+        (begin + piece.start(), begin + piece.end())
+        for begin, end in entity.fragments
+        for piece in _WITHOUT_LINE_BREAK.finditer(text[begin:end])
+    )
+
+
+def _fit(document: Document) -> Fit:
+    claims: list[Claim] = []
+    lost: list[Loss] = []
+    for entity in document.entities:
+        name = f"entity {shown(entity.label)} {shown(entity.text)}"
+        fragments = _within_lines(entity, document.text)
+        if entity.label.split() != [entity.label]:
+            lost.append(Loss(f"{name}: its label holds white space", kept=False))
+        elif not fragments:
+            lost.append(Loss(f"{name}: it is only line breaks", kept=False))
+        else:
+            claims.append(Claim(0, entity.label, fragments, entity.score))
+    log = ProblemLog("")
+    fitted = annotated(replace(document, entities=()), claims, log, in_words=False)
+    before = {entity.key for entity in document.entities}
+    trimmed = [entity for entity in fitted.entities if entity.key not in before]
+    lost += [Loss(f"entity {shown(e.label)} {shown(e.text)}: a line break at its edge", kept=True) for e in trimmed]
+    lost += [Loss(problem.what, problem.kept) for problem in log.found]
+    return Fit(fitted, tuple(lost))
+
+
+def _recognises(path: Path, _: str) -> bool:
+    if path.is_dir():
+        return next(path.glob("*.ann"), None) is not None
+    return path.suffix == ".ann" or (path.suffix == ".txt" and path.with_suffix(".ann").exists())
+
+
+BRAT = Format("brat", "a folder of .txt texts and .ann annotations", _read, _write, _fit, _recognises)

@@ -1,0 +1,84 @@
+"""Reading a corpus of any format, told from its content unless the caller names it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from anyner.corpora.corpus import Corpus
+from anyner.corpora.format import Format
+from anyner.corpora.registry import FORMATS, format_named
+from anyner.corpora.textfiles import head_of
+from anyner.errors import AnynerError
+
+_SPLIT_NAMES = {"train": ("train",), "dev": ("dev", "valid", "validation"), "test": ("test",)}
+
+
+@dataclass(frozen=True, slots=True)
+class Splits:
+    """The corpora of one folder; None where there is no such split."""
+
+    train: Corpus
+    dev: Corpus | None
+    test: Corpus | None
+
+
+def read(path: str | Path, format: str | None = None) -> Corpus:  # noqa: A002
+    """The documents of a file or brat folder, and the problems met. The format is guessed unless named.
+
+    Lines that are not well formed are problems of the corpus; a file of which nothing can be read is an error.
+    """
+    path = Path(path)
+    chosen = _recognised(path) if format is None else format_named(format)
+    if not path.exists():
+        raise AnynerError(f"{path}: no such file or folder")
+    if path.is_dir() and chosen.name != "brat":
+        raise AnynerError(f"{path}: is a folder, and format {chosen.name} is one file")
+    corpus = chosen.read(path)
+    if corpus.problems and not corpus.documents:
+        raise AnynerError(f"{corpus.problems[0]}; nothing else could be read")
+    return corpus
+
+
+def read_splits(folder: str | Path, format: str | None = None) -> Splits:  # noqa: A002
+    """The files (for brat: folders) named train, dev or valid, and test, each of any format."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise AnynerError(f"{folder}: no such folder")
+    corpora: dict[str, Corpus | None] = {}
+    for split in _SPLIT_NAMES:
+        found = _split_paths(folder, split)
+        if len(found) > 1:
+            raise AnynerError(f"{folder}: several {split} corpora: {_names(found)}")
+        corpora[split] = read(found[0], format) if found else None
+    if corpora["train"] is None:
+        raise AnynerError(f"{folder}: holds no train corpus (a file train.* or a brat folder train)")
+    return Splits(corpora["train"], corpora["dev"], corpora["test"])
+
+
+def _split_paths(folder: Path, split: str) -> list[Path]:
+    found = sorted(path for path in folder.iterdir() if path.name.split(".")[0] in _SPLIT_NAMES[split])
+    texts = {path.with_suffix("") for path in found if path.suffix == ".txt"}
+    return [path for path in found if path.suffix != ".ann" or path.with_suffix("") not in texts]
+
+
+def _names(paths: list[Path]) -> str:
+    return ", ".join(path.name for path in paths)
+
+
+def _recognised(path: Path) -> Format:
+    if not path.exists():
+        raise AnynerError(f"{path}: no such file or folder")
+    head = "" if path.is_dir() else head_of(path)
+    candidates = [one for one in FORMATS if one.recognises(path, head)]
+    if len(candidates) == 1:
+        return candidates[0]
+    if candidates:
+        raise AnynerError(f"{path}: could be {' or '.join(one.name for one in candidates)}: name the format")
+    if path.is_dir():
+        splits = [found for split in _SPLIT_NAMES for found in _split_paths(path, split)]
+        if splits:
+            raise AnynerError(f"{path}: is a folder of several corpora ({_names(splits)}): name one of them")
+        raise AnynerError(f"{path}: is a folder without .ann files, so no brat corpus")
+    what = "is in no format known here" if head.strip() else "is empty"
+    raise AnynerError(f"{path}: {what}: name one of {', '.join(one.name for one in FORMATS)} to read it all the same")

@@ -1,0 +1,113 @@
+"""Opening and replacing text files: UTF-8, plain or .gz or .xz, with or without a byte order mark, LF or CRLF."""
+
+from __future__ import annotations
+
+import gzip
+import lzma
+import uuid
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import IO, cast
+
+from anyner.errors import AnynerError
+
+BYTE_ORDER_MARK = "\ufeff"
+_GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
+
+
+@contextmanager
+def _bytes_of(path: Path) -> Iterator[IO[bytes]]:
+    """The unpacked bytes of a file; packing is told from the first bytes, not from the name."""
+    try:
+        with ExitStack() as opened:
+            plain = opened.enter_context(path.open("rb"))
+            first = plain.read(len(_XZ))
+            plain.seek(0)
+            if first.startswith(_GZIP):
+                yield cast(IO[bytes], opened.enter_context(gzip.GzipFile(fileobj=plain)))
+            elif first.startswith(_XZ):
+                yield opened.enter_context(lzma.LZMAFile(plain))
+            else:
+                yield plain
+    except FileNotFoundError:
+        raise AnynerError(f"{path}: no such file") from None
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
+        raise AnynerError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+def _decoded(data: bytes, path: Path, first_line: int) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        line = first_line + data.count(b"\n", 0, error.start)
+        raise AnynerError(f"{path}:{line}: not UTF-8 text (byte 0x{data[error.start]:02x})") from None
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Every line with its number from 1, without its line end; only LF and CRLF end a line."""
+    with _bytes_of(path) as stream:
+        for number, data in enumerate(stream, 1):
+            line = _decoded(data, path, number).removesuffix("\n").removesuffix("\r")
+            yield number, line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
+
+
+def whole_text(path: Path) -> str:
+    """The text of a file to the last character: line ends and a byte order mark are left in place."""
+    with _bytes_of(path) as stream:
+        return _decoded(stream.read(), path, 1)
+
+
+def head_of(path: Path, size: int = 65536) -> str:
+    """About the first 64 KiB, for telling formats apart; what cannot be decoded is replaced."""
+    with _bytes_of(path) as stream:
+        return stream.read(size).decode(errors="replace").removeprefix(BYTE_ORDER_MARK)
+
+
+def write_chunks(path: Path, chunks: Iterable[str]) -> None:
+    """Replace a file by the chunks, packed as its name says; if anything fails the old file stays and nothing else does."""
+    target = path.resolve()
+    if target.exists() and not target.is_file():
+        raise AnynerError(f"{path}: cannot be written: it is not a file")
+    temporary = temporary_beside(target)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _packing(temporary, target.suffix) as stream:
+            for chunk in _mark_guarded(chunks):
+                stream.write(chunk.encode())
+        temporary.replace(target)
+    except OSError as error:
+        raise AnynerError(f"{path}: cannot be written: {error.strerror or error}") from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def temporary_beside(target: Path) -> Path:
+    """A name that nothing has yet, in the folder of the target so that it can be renamed over it."""
+    return target.with_name(f".anyner-{uuid.uuid4().hex}.tmp")
+
+
+def _mark_guarded(chunks: Iterable[str]) -> Iterator[str]:
+    # A reader takes one byte order mark off: a text that really begins with that character gets a second one.
+    first = True
+    for chunk in chunks:
+        if first and chunk.startswith(BYTE_ORDER_MARK):
+            yield BYTE_ORDER_MARK
+        first = first and not chunk
+        yield chunk
+
+
+@contextmanager
+def _packing(path: Path, suffix: str) -> Iterator[IO[bytes]]:
+    with ExitStack() as opened:
+        plain = opened.enter_context(path.open("xb"))
+        if suffix == ".gz":
+            # No name and no time in the header: the same documents give the same bytes.
+            packed = opened.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=plain, mtime=0))
+            yield cast(IO[bytes], packed)
+        elif suffix == ".xz":
+            yield opened.enter_context(lzma.LZMAFile(plain, "wb"))
+        else:
+            yield plain

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anyner.corpora.corpus import Corpus
+from anyner.corpora.reading import read
+from anyner.corpora.writing import write
+from anyner.document import Document, Entity
+
+PAIN = "Pain in hip and knees"
+
+
+def _read(tmp_path: Path, *items: Any) -> Corpus:
+    path = tmp_path / "corpus.jsonl"
+    path.write_text("".join((item if isinstance(item, str) else json.dumps(item)) + "\n" for item in items))
+    return read(path, "jsonl")
+
+
+def _keys(corpus: Corpus) -> list[Any]:
+    return [entity.key for document in corpus for entity in document.entities]
+
+
+def test_both_forms_in_one_file(tmp_path: Path) -> None:
+    corpus = _read(
+        tmp_path,
+        {"id": "a", "text": PAIN, "entities": [{"label": "ADR", "fragments": [[0, 7], [16, 21]], "score": 0.5}]},
+        {"id": 2, "tokens": PAIN.split(), "doc": "d", "sentence": 3, "labels": ["ADR"],
+         "entities": [{"label": "ADR", "fragments": [[0, 2], [4, 5]]}]},
+    )  # fmt: skip
+    assert corpus.problems == ()
+    raw, tokens = corpus
+    assert raw == Document(PAIN, (Entity("ADR", ((0, 7), (16, 21)), 0.5),), "a")
+    expected = Document.from_words(PAIN.split(), [Entity("ADR", ((0, 2), (4, 5)))])
+    assert (tokens.text, tokens.entities, tokens.words) == (expected.text, expected.entities, expected.words)
+    assert (tokens.id, tokens.doc, tokens.sentence, tokens.labels) == ("2", "d", 3, frozenset({"ADR"}))
+    assert raw.entities[0].text == "Pain in knees"
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"text": PAIN, "spans": [{"start": 8, "end": 11, "label": "PART"}], "tokens": [{"text": "Pain", "start": 0, "end": 4}]},
+        {"text": PAIN, "label": [[8, 11, "PART"]]},
+        {"text": PAIN, "labels": [[8, 11, "PART"]]},
+        {"text": PAIN, "entities": [{"id": 7, "start_offset": 8, "end_offset": 11, "label": "PART"}]},
+        [PAIN, {"entities": [[8, 11, "PART"]]}],
+    ],
+)
+def test_other_tools_forms(tmp_path: Path, item: Any) -> None:
+    corpus = _read(tmp_path, item)
+    assert corpus.problems == ()
+    assert _keys(corpus) == [("PART", ((8, 11),))]
+    assert corpus.documents[0].labels is None
+
+
+def test_an_empty_list_of_doccano_labels_is_no_entities(tmp_path: Path) -> None:
+    (document,) = _read(tmp_path, {"text": PAIN, "labels": []})
+    assert document.entities == ()
+    assert document.labels is None
+
+
+@pytest.mark.parametrize(
+    ("entity", "message"),
+    [
+        ({"label": "X", "fragments": [[0, 99]]}, "out of range 0 to 21"),
+        ({"label": "X", "fragments": [[-1, 3]]}, "out of range"),
+        ({"label": "X", "fragments": [[4, 2]]}, "reversed"),
+        ({"label": "X", "fragments": [[4, 4]]}, "empty"),
+        ({"label": "X", "fragments": [[0, 5], [3, 8]]}, "overlaps"),
+        ({"label": "X", "fragments": []}, "no list of fragments"),
+        ({"label": "X", "fragments": [[0, 2.0]]}, "whole numbers"),
+        ({"label": "X", "fragments": [[False, True]]}, "whole numbers"),
+        ({"label": "X", "fragments": [["0", "2"]]}, "whole numbers"),
+        ({"label": "X", "fragments": [[0, 1, 2]]}, "whole numbers"),
+        ({"label": "", "fragments": [[0, 4]]}, "label"),
+        ({"label": 3, "fragments": [[0, 4]]}, "label"),
+        ({"fragments": [[0, 4]]}, "label"),
+        ({"label": "\ud800", "fragments": [[0, 4]]}, "lone surrogate"),
+        ("nonsense", "no form known"),
+        (None, "no form known"),
+    ],
+)
+def test_a_bad_entity_is_dropped_and_the_rest_kept(tmp_path: Path, entity: Any, message: str) -> None:
+    good = {"label": "ADR", "fragments": [[0, 4]]}
+    corpus = _read(tmp_path, {"text": "fine"}, {"text": PAIN, "entities": [entity, good]})
+    assert _keys(corpus) == [("ADR", ((0, 4),))]
+    (problem,) = corpus.problems
+    assert (problem.line, problem.kept) == (2, False)
+    assert message in problem.what
+    str(problem).encode()
+
+
+@pytest.mark.parametrize(
+    ("entities", "message", "keys"),
+    [
+        ([{"label": "X", "fragments": [[8, 11], [0, 4]]}], "sorted", [("X", ((0, 4), (8, 11)))]),
+        ([{"label": "X", "fragments": [[0, 4]]}] * 2, "duplicate", [("X", ((0, 4),))]),
+        ([{"label": "X", "fragments": [[0, 4], [5, 7]]}, {"label": "X", "fragments": [[0, 7]]}], "duplicate", [("X", ((0, 7),))]),
+        ([{"label": "X", "fragments": [[0, 4]], "text": "Pein"}], "differs", [("X", ((0, 4),))]),
+        ([{"label": "X", "fragments": [[0, 4]], "score": "high"}], "score", [("X", ((0, 4),))]),
+        ([{"label": "X", "fragments": [[0, 4]], "score": float("nan")}], "score", [("X", ((0, 4),))]),
+    ],
+)
+def test_a_mended_entity_is_kept_and_told(tmp_path: Path, entities: Any, message: str, keys: Any) -> None:
+    corpus = _read(tmp_path, {"text": PAIN, "entities": entities})
+    assert _keys(corpus) == keys
+    (problem,) = corpus.problems
+    assert problem.kept
+    assert message in problem.what
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{broken", "not valid JSON"),
+        ("[1, 2]", "not a JSON object"),
+        ('"text"', "not a JSON object"),
+        ("[" * 100_000, "too deep"),
+        ('{"text": ' + "9" * 5000 + "}", "too deep or too large"),
+        ('{"words": ["a"]}', 'neither "text"'),
+        ('{"text": 3}', 'neither "text"'),
+        ('{"tokens": ["a", 3]}', 'neither "text"'),
+        ('{"tokens": ["a", ""]}', "word 1 is empty"),
+        ('{"text": "a", "tokens": ["a"]}', "unclear"),
+        ('{"text": "a\\ud800"}', "lone surrogate"),
+        ('{"tokens": ["a", "\\udfff"]}', "lone surrogate"),
+        ('{"text": "a", "words": [[0, 9]]}', "outside the text"),
+        ('{"text": "a", "words": 3}', '"words"'),
+    ],
+)
+def test_a_bad_line_is_dropped_and_the_rest_read(tmp_path: Path, line: str, message: str) -> None:
+    corpus = _read(tmp_path, {"text": "before"}, "", line, {"text": "after"})
+    assert [document.text for document in corpus] == ["before", "after"]
+    (problem,) = corpus.problems
+    assert (problem.line, problem.kept) == (3, False)
+    assert message in problem.what
+
+
+@pytest.mark.parametrize("key", ["id", "doc", "sentence", "labels", "before", "coverage"])
+def test_a_bad_optional_key_is_left_out_and_told(tmp_path: Path, key: str) -> None:
+    corpus = _read(tmp_path, {"text": "a", "entities": [], key: {"no": "good"}})
+    assert corpus.documents == (Document("a"),)
+    (problem,) = corpus.problems
+    assert problem.kept
+    assert f'"{key}"' in problem.what
+
+
+def test_entities_that_are_no_list(tmp_path: Path) -> None:
+    corpus = _read(tmp_path, {"text": "a", "entities": {"x": 1}})
+    assert len(corpus) == 1
+    assert "not a list" in corpus.problems[0].what
+
+
+def test_token_form_does_not_guess_whether_an_end_is_included(tmp_path: Path) -> None:
+    corpus = _read(tmp_path, {"tokens": ["a", "b"], "entities": [[0, 1, "X"]]})
+    assert corpus.documents[0].entities == ()
+    assert not corpus.problems[0].kept
+
+
+def test_a_score_that_is_not_finite_is_not_written(tmp_path: Path) -> None:
+    document = Document("a b", (Entity("X", ((0, 1),), float("nan")),))
+    lost = write([document], tmp_path / "x.jsonl", "jsonl", lossy=True)
+    assert [(problem.line, problem.kept) for problem in lost] == [(1, True)]
+    assert read(tmp_path / "x.jsonl").documents[0].entities[0].score is None

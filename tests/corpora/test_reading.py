@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+import gzip
+import lzma
+from pathlib import Path
+
+import pytest
+
+from anyner.corpora.reading import read, read_splits
+from anyner.corpora.registry import FORMATS
+from anyner.corpora.writing import write
+from anyner.document import Document, Entity
+from anyner.errors import AnynerError
+
+DOCUMENT = Document.from_words(["Pain", "now"], [Entity("ADR", ((0, 1),))])
+NAMES = ", ".join(one.name for one in FORMATS)
+
+
+def _message(path: Path, name: str | None = None) -> str:
+    with pytest.raises(AnynerError) as caught:
+        read(path, name)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_missing_unknown_and_unrecognised(tmp_path: Path) -> None:
+    prose = tmp_path / "prose.txt"
+    prose.write_text("Once upon a time\nthere was a corpus.\n")
+    empty = tmp_path / "empty.jsonl"
+    empty.write_text("")
+    assert _message(tmp_path / "no.jsonl") == f"{tmp_path / 'no.jsonl'}: no such file or folder"
+    assert "no such file" in _message(tmp_path / "no.jsonl", "conll")
+    assert NAMES in _message(prose, "xml")
+    assert "in no format known here" in _message(prose)
+    assert NAMES in _message(prose)
+    assert "is empty" in _message(empty)
+    assert read(empty, "jsonl").documents == ()
+
+
+def test_a_named_format_wins_over_the_content(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    write([DOCUMENT], path, "jsonl")
+    assert "not a JSON list" in _message(path, "w2ner")
+
+
+def test_ambiguous_content_is_not_guessed(tmp_path: Path) -> None:
+    (tmp_path / "x.txt").write_text("a\tB-P\n")
+    assert len(read(tmp_path / "x.txt")) == 1
+    (tmp_path / "x.ann").write_text("")
+    assert "could be conll or brat" in _message(tmp_path / "x.txt")
+    assert read(tmp_path / "x.txt", "brat").documents[0].text == "a\tB-P\n"
+
+
+def test_when_all_lines_are_bad_the_first_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_text("{\n{\n")
+    assert f"{tmp_path / 'x.jsonl'}:1: not valid JSON" in _message(tmp_path / "x.jsonl")
+
+
+@pytest.mark.parametrize("name", [one.name for one in FORMATS if one.name != "brat"])
+def test_text_that_is_not_utf8_names_its_line(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "x"
+    write([DOCUMENT, DOCUMENT], path, name)
+    lines = path.read_bytes().count(b"\n")
+    path.write_bytes(path.read_bytes() + b"caf\xe9\n")
+    assert f"{path}:{lines + 1}: not UTF-8 text (byte 0xe9)" in _message(path, name)
+
+
+def test_brat_text_that_is_not_utf8_names_its_line(tmp_path: Path) -> None:
+    (tmp_path / "x.ann").write_bytes(b"")
+    (tmp_path / "x.txt").write_bytes(b"a\nb\ncaf\xe9")
+    assert f"{tmp_path / 'x.txt'}:3: not UTF-8" in _message(tmp_path)
+
+
+@pytest.mark.parametrize("name", [one.name for one in FORMATS if one.name != "brat"])
+def test_packed_files_marks_and_carriage_returns(tmp_path: Path, name: str) -> None:
+    write([DOCUMENT], tmp_path / "x", name)
+    plain = (tmp_path / "x").read_bytes()
+    windows = b"\xef\xbb\xbf" + plain.replace(b"\n", b"\r\n")
+    for number, content in enumerate([windows, gzip.compress(plain), lzma.compress(windows)]):
+        path = tmp_path / f"packed{number}"
+        path.write_bytes(content)
+        (document,) = read(path)
+        assert (document.text, document.entities) == (DOCUMENT.text, DOCUMENT.entities)
+
+
+@pytest.mark.parametrize(
+    "packed", [gzip.compress(b"x" * 99)[:-9], lzma.compress(b"x" * 99)[:-9], gzip.compress(b"{}")[:4] + b"zzzz" * 9]
+)
+def test_a_damaged_packed_file(tmp_path: Path, packed: bytes) -> None:
+    (tmp_path / "x.gz").write_bytes(packed)
+    assert "cannot be read" in _message(tmp_path / "x.gz")
+
+
+def test_folders(tmp_path: Path) -> None:
+    assert "without .ann files" in _message(tmp_path)
+    write([DOCUMENT], tmp_path / "train.jsonl", "jsonl")
+    write([DOCUMENT], tmp_path / "dev.json", "w2ner")
+    assert "(train.jsonl, dev.json): name one of them" in _message(tmp_path)
+    assert "is a folder" in _message(tmp_path, "jsonl")
+
+
+def test_splits_of_mixed_formats(tmp_path: Path) -> None:
+    write([DOCUMENT], tmp_path / "train", "brat")
+    write([DOCUMENT, DOCUMENT], tmp_path / "valid.conll.gz", "conll")
+    (tmp_path / "README.md").write_text("hello")
+    splits = read_splits(tmp_path)
+    assert splits.dev is not None
+    assert (len(splits.train), len(splits.dev), splits.test) == (1, 2, None)
+
+
+def test_splits_of_brat_pairs_in_one_folder(tmp_path: Path) -> None:
+    for name in ("train", "test"):
+        (tmp_path / f"{name}.txt").write_text(name)
+        (tmp_path / f"{name}.ann").write_text("")
+    splits = read_splits(tmp_path)
+    assert [document.text for document in splits.train] == ["train"]
+    assert splits.dev is None
+
+
+def test_splits_that_are_missing_or_doubled(tmp_path: Path) -> None:
+    with pytest.raises(AnynerError, match="no such folder"):
+        read_splits(tmp_path / "no")
+    with pytest.raises(AnynerError, match="no train corpus"):
+        read_splits(tmp_path)
+    for name in ("train.jsonl", "train.jsonl.xz"):
+        write([DOCUMENT], tmp_path / name, "jsonl")
+    with pytest.raises(AnynerError, match=r"several train corpora: train\.jsonl, train\.jsonl\.xz"):
+        read_splits(tmp_path)
