@@ -1,0 +1,84 @@
+"""Characters <-> words: entities in words, and every entity that does not sit on word boundaries reported."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from anyner.document import Entity, Fragments, canonical_fragments
+
+
+@dataclass(frozen=True, slots=True)
+class WordEntity:
+    """An entity whose fragments count words of a window (or of a document) instead of characters."""
+
+    label: str
+    fragments: Fragments
+    score: float | None = None
+
+    @property
+    def first(self) -> int:
+        return self.fragments[0][0]
+
+    @property
+    def last(self) -> int:
+        """Index of the last word, inclusive."""
+        return self.fragments[-1][1] - 1
+
+    @property
+    def word_indices(self) -> tuple[int, ...]:
+        return tuple(word for start, end in self.fragments for word in range(start, end))
+
+
+@dataclass(frozen=True, slots=True)
+class Misalignment:
+    """An entity that does not sit on word boundaries; `widened` is what it became, None when it touches no word at all."""
+
+    entity: Entity
+    widened: WordEntity | None
+
+    def __str__(self) -> str:
+        fate = "widened to whole words" if self.widened else "it touches no word"
+        where = list(map(list, self.entity.fragments))
+        return f"{self.entity.label} {self.entity.text!r} {where} is not on word boundaries: {fate}"
+
+
+@dataclass(frozen=True, slots=True)
+class Aligned:
+    entities: tuple[WordEntity, ...]
+    misaligned: tuple[Misalignment, ...] = ()
+
+
+def to_words(entities: Iterable[Entity], starts: Sequence[int], ends: Sequence[int]) -> Aligned:
+    """Entities in word indices. One that cuts through words is widened and reported; one that touches none is reported."""
+    found: dict[tuple[str, Fragments], WordEntity] = {}
+    misaligned: list[Misalignment] = []
+    for entity in entities:
+        exact = True
+        spans: list[tuple[int, int]] = []
+        for start, end in entity.fragments:
+            first = bisect_right(ends, start)
+            stop = bisect_left(starts, end)
+            if first >= stop:
+                exact = False
+                continue
+            exact = exact and starts[first] == start and ends[stop - 1] == end
+            if spans and first < spans[-1][1]:
+                first = spans[-1][1]
+            if first < stop:
+                spans.append((first, stop))
+        if not spans:
+            misaligned.append(Misalignment(entity, None))
+            continue
+        in_words = WordEntity(entity.label, canonical_fragments(spans), entity.score)
+        if not exact:
+            misaligned.append(Misalignment(entity, in_words))
+        found.setdefault((in_words.label, in_words.fragments), in_words)
+    return Aligned(tuple(found.values()), tuple(misaligned))
+
+
+def to_characters(entity: WordEntity, starts: Sequence[int], ends: Sequence[int]) -> Entity:
+    """The entity in characters: from the start of each fragment's first word to the end of its last."""
+    fragments = tuple([(starts[first], ends[stop - 1]) for first, stop in entity.fragments])
+    return Entity(entity.label, fragments, entity.score)

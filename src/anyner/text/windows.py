@@ -1,0 +1,178 @@
+"""Documents of any length are cut into overlapping windows that fit the encoder, and the windows' entities are merged.
+
+Cutting is lazy: the words of a document of a million words are never held all at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import islice
+
+from anyner.document import Document, Entity, Fragment
+from anyner.overlap import Policy, resolve
+from anyner.text.align import WordEntity, to_characters
+from anyner.text.config import TextConfig
+from anyner.text.words import iterate_words
+
+Pieces = tuple[int, ...]
+PieceCutter = Callable[[Sequence[str]], list[Pieces]]
+"""Gives the pieces of each word; every word has at least one."""
+_CHUNK = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The stretch of a document that goes through the encoder at once."""
+
+    document: int
+    """Number of the document in its run."""
+    first_word: int
+    """Index, in the document, of this window's first word."""
+    starts: list[int]
+    """Where each word starts, in characters of the document."""
+    ends: list[int]
+    words: list[str]
+    pieces: list[Pieces]
+    final: bool
+    """Whether the document ends with this window."""
+    before: Pieces = ()
+    """Pieces of the text before, read as context only."""
+    after: Pieces = ()
+
+    @property
+    def content_key(self) -> int:
+        """64 bits that depend on the words alone: the seed of everything random that happens to this window."""
+        return int.from_bytes(blake2b("\x1f".join(self.words).encode(), digest_size=8).digest(), "little")
+
+
+def words_of(document: Document, text: TextConfig) -> Iterator[Fragment]:
+    """The words a model reads: given ones if it was trained on such and the document has them, else cut by its splitter."""
+    if text.words == "given" and document.words is not None:
+        return iter(document.words)
+    return iterate_words(document.text, text.splitter)
+
+
+def windows_of(document: Document, number: int, text: TextConfig, budget: int, cut: PieceCutter) -> Iterator[Window]:
+    """Windows of at most `budget` pieces, in order, each sharing `text.overlap` words with the next. An empty text gives none."""
+    words = words_of(document, text)
+    held = _Held(document, number)
+    while chunk := list(islice(words, _CHUNK)):
+        pieces = cut([document.text[start:end] for start, end in chunk])
+        room = budget - held.size
+        if sum(map(len, pieces)) <= room:
+            held.extend(chunk, pieces)
+            continue
+        for span, word_pieces in zip(chunk, pieces, strict=True):
+            if held.spans and held.size + len(word_pieces) > budget:
+                yield held.window(final=False)
+                held.keep(text.overlap, budget - len(word_pieces))
+            held.extend([span], [word_pieces])
+    if held.spans:
+        room = budget - held.size
+        after = _context(document.after, text, cut, room // 2 if document.before and not held.first_word else room, last=False)
+        before = () if held.first_word else _context(document.before, text, cut, room - len(after), last=True)
+        yield held.window(True, before, after)
+
+
+class _Held:
+    """The words read so far that are not yet in a finished window."""
+
+    def __init__(self, document: Document, number: int) -> None:
+        self._text, self._number = document.text, number
+        self.first_word, self.size = 0, 0
+        self.spans: list[Fragment] = []
+        self.pieces: list[Pieces] = []
+
+    def extend(self, spans: Sequence[Fragment], pieces: Sequence[Pieces]) -> None:
+        self.spans.extend(spans)
+        self.pieces.extend(pieces)
+        self.size += sum(map(len, pieces))
+
+    def keep(self, overlap: int, room: int) -> None:
+        """Drops all but the last `overlap` words, or fewer if those would leave no room for the next word."""
+        kept = min(overlap, len(self.spans) - 1)
+        while kept and sum(map(len, self.pieces[-kept:])) > room:
+            kept //= 2
+        self.first_word += len(self.spans) - kept
+        self.spans = self.spans[len(self.spans) - kept :]
+        self.pieces = self.pieces[len(self.pieces) - kept :]
+        self.size = sum(map(len, self.pieces))
+
+    def window(self, final: bool, before: Pieces = (), after: Pieces = ()) -> Window:
+        text = self._text
+        starts = [start for start, _ in self.spans]
+        ends = [end for _, end in self.spans]
+        words = [text[start:end] for start, end in self.spans]
+        return Window(self._number, self.first_word, starts, ends, words, self.pieces, final, before, after)
+
+
+def _context(context: str, text: TextConfig, cut: PieceCutter, room: int, last: bool) -> Pieces:
+    """The pieces of the nearest words of a neighbouring text; when there is no room for all, the farthest words are left out."""
+    room = min(room, text.context_pieces)
+    if not context or room <= 0:
+        return ()
+    pieces = cut([context[start:end] for start, end in iterate_words(context, text.splitter)])
+    if last:
+        pieces = pieces[::-1]
+    nearest: list[Pieces] = []
+    for word_pieces in pieces:
+        room -= len(word_pieces)
+        if room < 0:
+            break
+        nearest.append(word_pieces)
+    if last:
+        nearest.reverse()
+    return tuple(piece for word_pieces in nearest for piece in word_pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    first: int
+    stop: int
+
+
+class WindowMerger:
+    """Collects the entities of one document's windows and settles where overlapping windows disagree.
+
+    An entity belongs to the window in which its middle lies farthest from the edges. If that window sees the whole entity, it
+    decides; an entity too long for its own window is taken from any window that found it.
+    """
+
+    def __init__(self) -> None:
+        self._bounds: list[_Bounds] = []
+        self._found: list[tuple[int, int, int, Entity]] = []  # window, first word, last word in the document, entity
+
+    def add(self, window: Window, entities: Iterable[WordEntity]) -> None:
+        """Takes the next window of the document, in order."""
+        number = len(self._bounds)
+        self._bounds.append(_Bounds(window.first_word, window.first_word + len(window.words)))
+        for entity in entities:
+            placed = to_characters(entity, window.starts, window.ends)
+            self._found.append((number, window.first_word + entity.first, window.first_word + entity.last, placed))
+
+    def entities(self, policy: Policy) -> list[Entity]:
+        if len(self._bounds) <= 1:
+            return [entity for *_, entity in self._found]
+        kept: dict[object, Entity] = {}
+        for number, first, last, entity in self._found:
+            owner = self._owner(number, (first + last) // 2)
+            bounds = self._bounds[owner]
+            if owner != number and bounds.first <= first and last < bounds.stop:
+                continue
+            other = kept.get(entity.key)
+            if other is None or (entity.score or 0.0) > (other.score or 0.0):
+                kept[entity.key] = entity
+        return resolve(list(kept.values()), policy)
+
+    def _owner(self, number: int, middle: int) -> int:
+        """The window whose own part, cut halfway through the overlaps with its neighbours, holds the word `middle`."""
+        while number + 1 < len(self._bounds) and middle >= self._cut(number):
+            number += 1
+        while number and middle < self._cut(number - 1):
+            number -= 1
+        return number
+
+    def _cut(self, number: int) -> int:
+        return (self._bounds[number + 1].first + self._bounds[number].stop) // 2
