@@ -1,0 +1,56 @@
+"""Tracks: the lines under a text on which entities are drawn, track 0 nearest to the text."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+Span = tuple[int, int]
+
+
+@dataclass(slots=True)
+class _Track:
+    """Footprints that do not overlap, in order."""
+
+    starts: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    members: list[int] = field(default_factory=list)
+
+    def overlapping(self, span: Span) -> list[int]:
+        return self.members[bisect_right(self.ends, span[0]) : bisect_left(self.starts, span[1])]
+
+    def add(self, span: Span, member: int) -> None:
+        place = bisect_left(self.starts, span[0])
+        self.starts.insert(place, span[0])
+        self.ends.insert(place, span[1])
+        self.members.insert(place, member)
+
+
+def allocate(covers: Sequence[Span], footprints: Sequence[Span] | None = None) -> list[int]:
+    """The track of every entity, given the span from its first to its last character.
+
+    Shorter entities come first and take the lowest free track, so an entity lies further from the text than all entities
+    inside it, and entities of one track never overlap. `footprints` are what must not overlap when that is more than the
+    covers, for instance because a label sticks out. Equal input gives equal tracks.
+    """
+    footprints = covers if footprints is None else footprints
+    tracks: list[_Track] = []
+    chosen = [0] * len(covers)
+    for member in sorted(range(len(covers)), key=lambda number: (covers[number][1] - covers[number][0], covers[number])):
+        lowest, free = 0, []
+        for number, track in enumerate(tracks):
+            others = track.overlapping(footprints[member])
+            if not others:
+                free.append(number)
+            elif any(_inside(covers[other], covers[member]) for other in others):
+                lowest = number + 1
+        chosen[member] = next((number for number in free if number >= lowest), len(tracks))
+        if chosen[member] == len(tracks):
+            tracks.append(_Track())
+        tracks[chosen[member]].add(footprints[member], member)
+    return chosen
+
+
+def _inside(inner: Span, outer: Span) -> bool:
+    return outer[0] <= inner[0] and inner[1] <= outer[1]

@@ -1,0 +1,61 @@
+"""Tracks never overlap, and inner entities lie nearer to the text."""
+
+from itertools import combinations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anyner.view.tracks import Span, allocate
+
+SPANS = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 12)).map(lambda pair: (pair[0], pair[0] + pair[1])))
+
+
+def overlap(one: Span, other: Span) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
+
+
+@given(covers=SPANS)
+def test_entities_of_one_track_do_not_overlap(covers: list[Span]) -> None:
+    placed = list(zip(covers, allocate(covers), strict=True))
+    for (one, first), (other, second) in combinations(placed, 2):
+        assert first != second or not overlap(one, other)
+
+
+@given(covers=SPANS)
+def test_an_entity_lies_below_all_that_it_contains(covers: list[Span]) -> None:
+    placed = list(zip(covers, allocate(covers), strict=True))
+    for inner, near in placed:
+        for outer, far in placed:
+            if inner != outer and outer[0] <= inner[0] and inner[1] <= outer[1]:
+                assert near < far
+
+
+@given(covers=SPANS)
+def test_no_track_is_left_empty(covers: list[Span]) -> None:
+    tracks = set(allocate(covers))
+    assert tracks == set(range(len(tracks)))
+
+
+@given(pairs=st.lists(st.tuples(st.integers(0, 30), st.integers(1, 9), st.integers(0, 3), st.integers(0, 9))))
+def test_footprints_do_not_overlap_either(pairs: list[tuple[int, int, int, int]]) -> None:
+    covers = [(start, start + length) for start, length, _, _ in pairs]
+    footprints = [(start - before, start + length + after) for start, length, before, after in pairs]
+    tracks = allocate(covers, footprints)
+    for (one, first), (other, second) in combinations(zip(footprints, tracks, strict=True), 2):
+        assert first != second or not overlap(one, other)
+    for inner, near in zip(covers, tracks, strict=True):
+        for outer, far in zip(covers, tracks, strict=True):
+            if inner != outer and outer[0] <= inner[0] and inner[1] <= outer[1]:
+                assert near < far
+
+
+def test_examples() -> None:
+    assert allocate([]) == []
+    assert allocate([(0, 4), (5, 9), (9, 12)]) == [0, 0, 0]
+    assert allocate([(0, 29), (0, 15), (12, 15), (24, 29)]) == [2, 1, 0, 0]
+    assert allocate([(0, 6), (4, 10), (8, 14), (12, 18)]) == [0, 1, 0, 1]
+    assert allocate([(0, 4), (5, 9)], [(0, 8), (5, 9)]) == [0, 1]
+
+
+def test_many_entities_on_one_word() -> None:
+    assert sorted(allocate([(0, 5)] * 200)) == list(range(200))
