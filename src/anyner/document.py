@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -110,10 +109,11 @@ class Document:
     """The share of the words that a model really read; 1.0 unless something was left out."""
 
     def __post_init__(self) -> None:
-        if surrogate := _LONE_SURROGATE.search(self.text):
-            raise InvalidInputError(f"the text has a lone surrogate at character {surrogate.start()}: it is not valid Unicode")
+        for text in (self.text, self.before, self.after):
+            if surrogate := _LONE_SURROGATE.search(text):
+                raise InvalidInputError(f"the text has a lone surrogate at character {surrogate.start()}: not valid Unicode")
         if self.words is not None:
-            object.__setattr__(self, "words", _checked_words(self.words, len(self.text)))
+            object.__setattr__(self, "words", _checked_words(self.words, self.text))
         if self.entities:
             object.__setattr__(self, "entities", _in_order(self.entities, self.text))
 
@@ -124,8 +124,8 @@ class Document:
         spans: list[Fragment] = []
         position = 0
         for number, word in enumerate(listed):
-            if not word:
-                raise InvalidInputError(f"word {number} is empty")
+            if not word or word.isspace():
+                raise InvalidInputError(f"word {number} is empty or white space")
             spans.append((position, position + len(word)))
             position += len(word) + 1
         in_characters = []
@@ -138,7 +138,9 @@ class Document:
 
     def with_entities(self, entities: Iterable[Entity], coverage: float = 1.0) -> Document:
         """The same text with other entities, as a prediction gives it."""
-        other = copy(self)  # text and words are already known to be good; only the entities need a look
+        other = object.__new__(Document)  # text and words are already known to be good; only the entities need a look
+        for name in Document.__slots__:
+            object.__setattr__(other, name, getattr(self, name))
         object.__setattr__(other, "entities", _in_order(entities, self.text))
         object.__setattr__(other, "coverage", coverage)
         return other
@@ -157,12 +159,14 @@ class Document:
         return plain
 
 
-def _checked_words(words: Iterable[Fragment], length: int) -> tuple[Fragment, ...]:
+def _checked_words(words: Iterable[Fragment], text: str) -> tuple[Fragment, ...]:
     checked = tuple(words)
-    position = 0
+    position, length = 0, len(text)
     for start, end in checked:
         if start < position or end <= start or end > length:
             raise InvalidInputError(f"word [{start}, {end}) is empty, out of order or outside the text of {length} characters")
+        if text[start:end].isspace():
+            raise InvalidInputError(f"word [{start}, {end}) is white space")
         position = end
     return checked
 

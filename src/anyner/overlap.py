@@ -146,30 +146,47 @@ def resolve(items: Sequence[Item], policy: Policy) -> list[Item]:
         return list(items)
     if policy not in POLICIES:
         checked_policy(policy)
-    if len(items) < 2 or not _extents_meet(items):
-        return list(items)
-    rivals: dict[int, list[int]] = {}
-    for first, second, found in sharing_pairs([item.fragments for item in items]):
-        if policy != "nested" or found is Relation.CROSSING:
-            rivals.setdefault(first, []).append(second)
-            rivals.setdefault(second, []).append(first)
     dropped: set[int] = set()
-    by_size = policy == "longest"
-    for index in sorted(rivals, key=lambda i: _rank(items[i], by_size)):
-        if index not in dropped:
-            dropped.update(rivals[index])
-    return [item for index, item in enumerate(items) if index not in dropped]
+    for group in _meeting(items):
+        dropped.update(_dropped(items, group, policy))
+    return [item for index, item in enumerate(items) if index not in dropped] if dropped else list(items)
 
 
-def _extents_meet(items: Sequence[Annotated]) -> bool:
-    """Whether the stretches from first to last position of any two meet; mostly not, and then all is decided."""
-    extents = sorted([(item.fragments[0][0], item.fragments[-1][1]) for item in items])
+def _meeting(items: Sequence[Annotated]) -> Iterator[list[int]]:
+    """Items chained by stretches, from first to last position, that meet: what the policy does to one is settled in its group."""
+    extents = sorted([(item.fragments[0][0], item.fragments[-1][1], index) for index, item in enumerate(items)])
+    group: list[int] = []
     position = 0
-    for start, end in extents:
-        if start < position:
-            return True
-        position = end
-    return False
+    for start, end, index in extents:
+        if start >= position:
+            if len(group) > 1:
+                yield group
+            group = []
+        group.append(index)
+        position = max(position, end)
+    if len(group) > 1:
+        yield group
+
+
+def _dropped(items: Sequence[Annotated], group: list[int], policy: Policy) -> Iterator[int]:
+    """Compares with what is kept nearby, not every two: a crowd that all cross costs a walk over the few that stay."""
+    extents = {index: (items[index].fragments[0][0], items[index].fragments[-1][1]) for index in group}
+    width = max(1, sum(end - start for start, end in extents.values()) // len(group))
+    kept: dict[int, list[Fragments]] = {}  # by stretch of `width` positions
+    nested = policy == "nested"
+    for index in sorted(group, key=lambda i: _rank(items[i], policy == "longest")):
+        fragments, (start, end) = items[index].fragments, extents[index]
+        stretches = range(start // width, (end - 1) // width + 1)
+        if any(_rivals(fragments, other, nested) for stretch in stretches for other in kept.get(stretch, ())):
+            yield index
+        else:
+            for stretch in stretches:
+                kept.setdefault(stretch, []).append(fragments)
+
+
+def _rivals(one: Fragments, other: Fragments, nested: bool) -> bool:
+    found = relation(one, other)
+    return found is Relation.CROSSING or not (nested or found is Relation.APART)
 
 
 def _rank(item: Annotated, by_size: bool) -> tuple[float, float, int, Fragments, str]:

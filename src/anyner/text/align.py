@@ -72,13 +72,14 @@ def to_words(entities: Iterable[Entity], starts: Sequence[int], ends: Sequence[i
             misaligned.append(Misalignment(entity, None))
             continue
         in_words = WordEntity(entity.label, canonical_fragments(spans), entity.score)
-        if not exact:
+        # Given words may leave characters out: fragments apart in characters can then be neighbours in words.
+        if not exact or len(in_words.fragments) < len(entity.fragments):
             misaligned.append(Misalignment(entity, in_words))
         found.setdefault((in_words.label, in_words.fragments), in_words)
     return Aligned(tuple(found.values()), tuple(misaligned))
 
 
-def to_characters(entity: WordEntity, starts: Sequence[int], ends: Sequence[int]) -> Entity:
+def to_characters(entity: WordEntity, starts: Sequence[int], ends: Sequence[int], text: str = "") -> Entity:
     """The entity in characters: from the start of each fragment's first word to the end of its last."""
     fragments = tuple([(starts[first], ends[stop - 1]) for first, stop in entity.fragments])
-    return Entity(entity.label, fragments, entity.score)
+    return Entity(entity.label, fragments, entity.score, " ".join([text[start:end] for start, end in fragments]))

@@ -40,6 +40,8 @@ class Window:
     before: Pieces = ()
     """Pieces of the text before, read as context only."""
     after: Pieces = ()
+    text: str = ""
+    """The whole document's text, that its entities' texts are cut from."""
 
     @property
     def content_key(self) -> int:
@@ -105,7 +107,7 @@ class _Held:
         starts = [start for start, _ in self.spans]
         ends = [end for _, end in self.spans]
         words = [text[start:end] for start, end in self.spans]
-        return Window(self._number, self.first_word, starts, ends, words, self.pieces, final, before, after)
+        return Window(self._number, self.first_word, starts, ends, words, self.pieces, final, before, after, text)
 
 
 def _context(context: str, text: TextConfig, cut: PieceCutter, room: int, last: bool) -> Pieces:
@@ -136,8 +138,8 @@ class _Bounds:
 class WindowMerger:
     """Collects the entities of one document's windows and settles where overlapping windows disagree.
 
-    An entity belongs to the window in which its middle lies farthest from the edges. If that window sees the whole entity, it
-    decides; an entity too long for its own window is taken from any window that found it.
+    An entity belongs to the window in which its middle lies farthest from the edges, and that window alone decides over it. It
+    always sees the entity whole: what another window holds whole, with its middle on this window's side, this one holds too.
     """
 
     def __init__(self) -> None:
@@ -149,22 +151,17 @@ class WindowMerger:
         number = len(self._bounds)
         self._bounds.append(_Bounds(window.first_word, window.first_word + len(window.words)))
         for entity in entities:
-            placed = to_characters(entity, window.starts, window.ends)
+            placed = to_characters(entity, window.starts, window.ends, window.text)
             self._found.append((number, window.first_word + entity.first, window.first_word + entity.last, placed))
 
     def entities(self, policy: Policy) -> list[Entity]:
         if len(self._bounds) <= 1:
             return [entity for *_, entity in self._found]
-        kept: dict[object, Entity] = {}
+        kept: list[Entity] = []
         for number, first, last, entity in self._found:
-            owner = self._owner(number, (first + last) // 2)
-            bounds = self._bounds[owner]
-            if owner != number and bounds.first <= first and last < bounds.stop:
-                continue
-            other = kept.get(entity.key)
-            if other is None or (entity.score or 0.0) > (other.score or 0.0):
-                kept[entity.key] = entity
-        return resolve(list(kept.values()), policy)
+            if self._owner(number, (first + last) // 2) == number:
+                kept.append(entity)
+        return resolve(kept, policy)
 
     def _owner(self, number: int, middle: int) -> int:
         """The window whose own part, cut halfway through the overlaps with its neighbours, holds the word `middle`."""

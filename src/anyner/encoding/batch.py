@@ -1,0 +1,195 @@
+"""Windows -> one padded batch, with every length known on the host, so that nothing waits for the device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from anyner.encoding.pieces import Frame
+from anyner.text.align import WordEntity
+from anyner.text.windows import Pieces, Window
+
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """Entities of a batch in words, flat: entity e lies in `sentence[e]`, its words are `words[offsets[e] : offsets[e + 1]]`."""
+
+    sentence: Tensor  # (E,)
+    label: Tensor  # (E,)
+    first: Tensor  # (E,) first word
+    last: Tensor  # (E,) last word, inclusive
+    contiguous: Tensor  # (E,) bool
+    words: Tensor  # (W,) word indices in their sentences
+    offsets: Tensor  # (E + 1,)
+    annotated: Tensor  # (B, C) bool: label was annotated there; others give no loss
+    counts: tuple[int, ...]
+    """Entities of each sentence, on the host."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """B windows, padded: S pieces, M words."""
+
+    piece_ids: Tensor  # (B, S)
+    piece_mask: Tensor  # (B, S) bool: prompt and padding are False
+    attention_mask: Tensor  # (B, S) bool: what the encoder attends to; padding is False
+    first_piece: Tensor  # (B, M) index of the word's first piece
+    last_piece: Tensor  # (B, M) index of its last piece, inclusive
+    word_mask: Tensor  # (B, M) bool
+    lengths: tuple[int, ...]
+    """Words of each window, on the host."""
+    piece_lengths: tuple[int, ...]
+    """Pieces of each window, special and prompt ones included, on the host."""
+    most_pieces: int
+    """Pieces of the batch's longest word, on the host."""
+    windows: tuple[Window, ...]
+    gold: Gold | None = None
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    def to(self, device: torch.device) -> Batch:
+        """On the device, by one copy for all numbers and one for all masks, which runs beside other work."""
+        if device.type == "cpu":
+            return self
+        records: list[Batch | Gold] = [self] if self.gold is None else [self, self.gold]
+        places = [(record, name) for record in records for name in _tensor_fields(record)]
+        moved: list[dict[str, Any]] = [{} for _ in records]
+        for masks in (False, True):
+            chosen = [(record, name) for record, name in places if (getattr(record, name).dtype == torch.bool) == masks]
+            copies = _copied([getattr(record, name) for record, name in chosen], device)
+            for (record, name), copy in zip(chosen, copies, strict=True):
+                moved[0 if record is self else 1][name] = copy
+        gold = replace(self.gold, **moved[1]) if self.gold is not None else None
+        return replace(self, gold=gold, **moved[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """One window as arrays, ready to be padded: prefix, context before, the words, suffix, context after, prompt.
+
+    The prompt is attended to, but is hidden from whatever reads the states' pieces.
+    """
+
+    window: Window
+    piece_ids: Integers
+    first_piece: Integers
+    last_piece: Integers
+    prompt: int
+    """How many of the pieces, at the end, are prompt."""
+
+    @classmethod
+    def of(cls, window: Window, frame: Frame, prompt: Pieces = ()) -> Self:
+        separator = frame.suffix[-1:]
+        start = [*frame.prefix, *window.before, *(separator if window.before else ())]
+        end = [*frame.suffix, *window.after, *(separator if window.after else ()), *prompt]
+        sizes = np.fromiter(map(len, window.pieces), dtype=np.int64, count=len(window.pieces))
+        stops = np.cumsum(sizes) + len(start)
+        pieces = np.array([*start, *chain.from_iterable(window.pieces), *end], dtype=np.int64)
+        return cls(window, pieces, stops - sizes, stops - 1, len(prompt))
+
+    def without(self, words: Flags, unknown: int) -> Rows:
+        """The same window with all pieces of some words replaced by the unknown piece."""
+        pieces = self.piece_ids.copy()
+        inside = pieces[self.first_piece[0] : self.last_piece[-1] + 1]
+        inside[np.repeat(words, self.last_piece - self.first_piece + 1)] = unknown
+        return replace(self, piece_ids=pieces)
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A window with its gold entities as arrays, made once before training."""
+
+    rows: Rows
+    label: Integers
+    first: Integers
+    last: Integers
+    contiguous: Flags
+    words: Integers
+    sizes: Integers  # words of each entity
+    annotated: Flags  # (C,)
+
+    @classmethod
+    def of(cls, rows: Rows, entities: Sequence[WordEntity], labels: Sequence[str], annotated: frozenset[str] | None) -> Self:
+        number = {label: i for i, label in enumerate(labels)}
+        words = [entity.word_indices for entity in entities]
+        return cls(
+            rows=rows,
+            label=np.array([number[entity.label] for entity in entities], dtype=np.int64),
+            first=np.array([entity.first for entity in entities], dtype=np.int64),
+            last=np.array([entity.last for entity in entities], dtype=np.int64),
+            contiguous=np.array([len(entity.fragments) == 1 for entity in entities], dtype=np.bool_),
+            words=np.array(list(chain.from_iterable(words)), dtype=np.int64),
+            sizes=np.array([len(indices) for indices in words], dtype=np.int64),
+            annotated=np.array([annotated is None or label in annotated for label in labels], dtype=np.bool_),
+        )
+
+
+def batch_of(rows: Sequence[Rows], frame: Frame) -> Batch:
+    """The padded batch."""
+    lengths = np.array([len(row.first_piece) for row in rows])
+    piece_lengths = np.array([len(row.piece_ids) for row in rows])
+    word_mask = np.arange(lengths.max()) < lengths[:, None]
+    attention_mask = np.arange(piece_lengths.max()) < piece_lengths[:, None]
+    first, last = np.concatenate([row.first_piece for row in rows]), np.concatenate([row.last_piece for row in rows])
+    return Batch(
+        piece_ids=_padded(np.concatenate([row.piece_ids for row in rows]), attention_mask, frame.pad),
+        piece_mask=torch.from_numpy(np.arange(piece_lengths.max()) < (piece_lengths - rows[0].prompt)[:, None]),
+        attention_mask=torch.from_numpy(attention_mask),
+        first_piece=_padded(first, word_mask, 0),
+        last_piece=_padded(last, word_mask, 0),
+        word_mask=torch.from_numpy(word_mask),
+        lengths=tuple(lengths.tolist()),
+        piece_lengths=tuple(piece_lengths.tolist()),
+        most_pieces=int((last - first).max()) + 1,
+        windows=tuple(row.window for row in rows),
+    )
+
+
+def training_batch(examples: Sequence[Example], frame: Frame) -> Batch:
+    """The padded batch with its gold entities."""
+    counts = [len(example.label) for example in examples]
+    sizes = np.concatenate([example.sizes for example in examples])
+    gold = Gold(
+        sentence=torch.from_numpy(np.repeat(np.arange(len(examples)), counts)),
+        label=_joined([example.label for example in examples]),
+        first=_joined([example.first for example in examples]),
+        last=_joined([example.last for example in examples]),
+        contiguous=_joined([example.contiguous for example in examples]),
+        words=_joined([example.words for example in examples]),
+        offsets=torch.from_numpy(np.concatenate([[0], np.cumsum(sizes)])),
+        annotated=torch.from_numpy(np.stack([example.annotated for example in examples])),
+        counts=tuple(counts),
+    )
+    return replace(batch_of([example.rows for example in examples], frame), gold=gold)
+
+
+def _joined(arrays: Sequence[Integers] | Sequence[Flags]) -> Tensor:
+    return torch.from_numpy(np.concatenate(arrays))
+
+
+def _padded(values: Integers, mask: Flags, fill: int) -> Tensor:
+    padded = np.full(mask.shape, fill, dtype=np.int64)
+    padded[mask] = values
+    return torch.from_numpy(padded)
+
+
+def _tensor_fields(record: Batch | Gold) -> list[str]:
+    return [name for name in record.__slots__ if isinstance(getattr(record, name), Tensor)]
+
+
+def _copied(tensors: Sequence[Tensor], device: torch.device) -> list[Tensor]:
+    """The tensors, all of one type, on the device: views into one buffer that is copied at once."""
+    joined = torch.cat([tensor.flatten() for tensor in tensors]).pin_memory().to(device, non_blocking=True)
+    parts = torch.split(joined, [tensor.numel() for tensor in tensors])
+    return [part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)]

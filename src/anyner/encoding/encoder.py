@@ -1,0 +1,150 @@
+"""Batch -> States. Two halves: the pretrained encoder, which may be frozen, and the word layer, which always trains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from transformers import PreTrainedModel
+
+from anyner.encoding.batch import Batch
+from anyner.encoding.config import EncoderConfig
+from anyner.encoding.pooling import pool
+from anyner.errors import AnynerError
+from anyner.text.windows import Window
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """What the encoder gives: one vector a word and one a piece."""
+
+    words: Tensor  # (B, M, d)
+    word_mask: Tensor  # (B, M) bool
+    pieces: Tensor  # (B, S, d of the pretrained encoder)
+    piece_mask: Tensor  # (B, S) bool
+    first_piece: Tensor  # (B, M)
+    last_piece: Tensor  # (B, M)
+    piece_ids: Tensor  # (B, S)
+    cls: Tensor  # (B, d of the pretrained encoder)
+    lengths: tuple[int, ...]
+    """Words of each sentence, on the host."""
+    windows: tuple[Window, ...]
+
+    @property
+    def content_keys(self) -> tuple[int, ...]:
+        """What everything random is keyed by: one number a sentence, from its words."""
+        return tuple(window.content_key for window in self.windows)
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The pretrained encoder's own tables, for heads that share them. They stay the encoder's: a head must not register them."""
+
+    tokens: nn.Embedding
+    positions: nn.Embedding | None
+    """None for encoders with relative or rotary positions."""
+    position_offset: int
+    """Row of the position table that belongs to piece 0."""
+
+
+class Encoder(nn.Module):
+    def __init__(self, config: EncoderConfig, pretrained: PreTrainedModel) -> None:
+        super().__init__()
+        self.config = config
+        self.pretrained: PreTrainedModel = pretrained
+        self.piece_width = int(pretrained.config.hidden_size)
+        self.word_layer = WordLayer(config, self.piece_width)
+        self.width = self.word_layer.width
+
+    def encode(self, batch: Batch) -> Tensor:
+        """Piece vectors (B, S, d): what a frozen stage keeps."""
+        padded = len(set(batch.piece_lengths)) > 1
+        output = self.pretrained(
+            input_ids=batch.piece_ids,
+            attention_mask=batch.attention_mask.long() if padded else None,
+            output_hidden_states=self.config.layers > 1,
+        )
+        if self.config.layers == 1:
+            return output.last_hidden_state  # type: ignore[no-any-return]
+        return torch.stack(output.hidden_states[-self.config.layers :]).mean(0)
+
+    def states(self, pieces: Tensor, batch: Batch) -> States:
+        """Words from pieces: the half that always trains."""
+        return States(
+            words=self.word_layer(pieces, batch),
+            word_mask=batch.word_mask,
+            pieces=pieces,
+            piece_mask=batch.piece_mask,
+            first_piece=batch.first_piece,
+            last_piece=batch.last_piece,
+            piece_ids=batch.piece_ids,
+            cls=pieces[:, 0],
+            lengths=batch.lengths,
+            windows=batch.windows,
+        )
+
+    def forward(self, batch: Batch) -> States:
+        return self.states(self.encode(batch), batch)
+
+    @property
+    def tables(self) -> Tables:
+        positions = next((m for n, m in self.pretrained.named_modules() if n.endswith(_POSITION_TABLES)), None)
+        positions = positions if isinstance(positions, nn.Embedding) else None
+        tokens = self.pretrained.get_input_embeddings()
+        assert isinstance(tokens, nn.Embedding)
+        return Tables(tokens, positions, _position_offset(positions))
+
+    @property
+    def most_pieces(self) -> int | None:
+        """How many pieces the pretrained encoder can take; None: any number."""
+        tables = self.tables
+        if tables.positions is not None:
+            return tables.positions.num_embeddings - tables.position_offset
+        limit = getattr(self.pretrained.config, "max_position_embeddings", None)
+        return int(limit) if limit else None
+
+
+_POSITION_TABLES = ("position_embeddings", "embed_positions")
+
+
+def _position_offset(positions: nn.Embedding | None) -> int:
+    if positions is None:
+        return 0
+    declared = getattr(positions, "offset", None)  # BART kinds
+    if declared is not None:
+        return int(declared)
+    return positions.padding_idx + 1 if positions.padding_idx is not None else 0  # RoBERTa and MPNet kinds; BERT has none
+
+
+class WordLayer(nn.Module):
+    """Pooling to words, dropout and, if asked for, a BiLSTM."""
+
+    def __init__(self, config: EncoderConfig, piece_width: int) -> None:
+        super().__init__()
+        self.pooling = config.pooling
+        self.dropout = nn.Dropout(config.dropout)
+        self.width = piece_width
+        self.lstm: nn.LSTM | None = None
+        if config.lstm_layers:
+            self.width = config.lstm_width or piece_width
+            if self.width % 2:
+                raise AnynerError(f"encoder.lstm_width must be even, got {self.width}")
+            self.lstm = nn.LSTM(
+                piece_width,
+                self.width // 2,
+                config.lstm_layers,
+                batch_first=True,
+                bidirectional=True,
+                dropout=config.dropout if config.lstm_layers > 1 else 0.0,
+            )
+
+    def forward(self, pieces: Tensor, batch: Batch) -> Tensor:
+        words = self.dropout(pool(pieces, batch.first_piece, batch.last_piece, self.pooling, batch.most_pieces))  # (B, M, d)
+        if self.lstm is None:
+            return words  # type: ignore[no-any-return]
+        packed = pack_padded_sequence(words, torch.tensor(batch.lengths), batch_first=True, enforce_sorted=False)
+        output, _ = self.lstm(packed)
+        words, _ = pad_packed_sequence(output, batch_first=True, total_length=words.shape[1])
+        return self.dropout(words)  # type: ignore[no-any-return]

@@ -1,0 +1,46 @@
+"""Pieces -> words without ever building a words x pieces tensor: gathers, prefix sums and a sparse table of maxima."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from anyner.encoding.config import Pooling
+
+
+def take(rows: Tensor, index: Tensor) -> Tensor:
+    """Rows (B, S, d) at index (B, M) -> (B, M, d)."""
+    return rows.gather(1, index[..., None].expand(-1, -1, rows.shape[-1]))
+
+
+def pool(pieces: Tensor, first: Tensor, last: Tensor, how: Pooling, longest: int) -> Tensor:
+    """One vector for each stretch `first..last` (inclusive) of pieces (B, S, d), none of more than `longest`: (B, M, d)."""
+    if how == "first":
+        return take(pieces, first)
+    if how == "first_last_max":
+        return torch.maximum(take(pieces, first), take(pieces, last))
+    if how == "mean":
+        return stretch_mean(pieces, first, last)
+    return stretch_max(pieces, first, last, longest)
+
+
+def stretch_mean(rows: Tensor, first: Tensor, last: Tensor) -> Tensor:
+    """Mean over first..last by prefix sums in float32: two gathers and a subtraction, whatever the stretches' lengths."""
+    sums = rows.float().cumsum(1)  # (B, S, d)
+    sums = torch.nn.functional.pad(sums, (0, 0, 1, 0))  # (B, S + 1, d)
+    total = take(sums, last + 1) - take(sums, first)  # (B, M, d)
+    return (total / (last - first + 1)[..., None]).to(rows.dtype)
+
+
+def stretch_max(rows: Tensor, first: Tensor, last: Tensor, longest: int) -> Tensor:
+    """Maximum over first..last by a sparse table: level k has maxima over 2^k rows, a stretch is the maximum of two."""
+    length = last - first + 1  # (B, M)
+    levels = [rows]
+    for power in range(longest.bit_length() - 1):
+        below, step = levels[-1], 1 << power
+        levels.append(torch.cat([torch.maximum(below[:, :-step], below[:, step:]), below[:, -step:]], dim=1))
+    table = torch.stack(levels, dim=1)  # (B, K, S, d)
+    level = torch.log2(length.float()).floor().long()  # (B, M)
+    flat = table.flatten(1, 2)  # (B, K * S, d)
+    base = level * rows.shape[1]
+    return torch.maximum(take(flat, base + first), take(flat, base + last + 1 - (1 << level)))

@@ -1,0 +1,141 @@
+"""Words become pieces one by one: none loses its place, none grows without bound, and the memory of them is bounded."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anyner.encoding import pieces as pieces_module
+from anyner.encoding.pieces import PieceVocabulary
+from anyner.errors import AnynerError
+
+STRANGE = ["\x00", "\x01\x02", "\u200b", "\u200d\u200c", "\ufeff", "\u00ad", "\x7f", "\u202e"]
+
+
+@pytest.fixture(params=["wordpiece", "byte_bpe", "unigram"])
+def any_vocabulary(request: pytest.FixtureRequest) -> PieceVocabulary:
+    found: PieceVocabulary = request.getfixturevalue(request.param)
+    return PieceVocabulary(found.tokenizer, found.frame.pad, found.frame.unknown)
+
+
+def test_a_word_has_the_pieces_it_has_alone(any_vocabulary: PieceVocabulary) -> None:
+    words = ["Pain", "knee", "IL-2", "knee", "don't", "4.1", "ß", "東", "👍🏽", "العربية"]
+    cut = any_vocabulary.cut(words)
+    alone = [tuple(any_vocabulary.tokenizer.encode(" " + word, add_special_tokens=False).ids) for word in words]
+    assert cut == alone
+    assert any_vocabulary.cut(list(reversed(words))) == alone[::-1]
+
+
+@settings(deadline=None)
+@given(words=st.lists(st.text(st.characters(exclude_categories=["Cs", "Zs", "Zl", "Zp"]), min_size=1), max_size=5))
+def test_every_word_keeps_its_place(words: list[str], wordpiece: PieceVocabulary) -> None:
+    cut = wordpiece.cut(words)
+    assert len(cut) == len(words)
+    assert all(1 <= len(pieces) <= 64 for pieces in cut)
+
+
+@pytest.mark.parametrize("strange", STRANGE)
+def test_words_without_pieces_become_the_unknown_piece(wordpiece: PieceVocabulary, strange: str) -> None:
+    before, middle, after = wordpiece.cut(["knee", strange, "pain"])
+    assert [before, after] == wordpiece.cut(["knee", "pain"])
+    if not wordpiece.tokenizer.encode(" " + strange, add_special_tokens=False).ids:
+        assert middle == (wordpiece.frame.unknown,)
+    assert len(middle) >= 1
+
+
+def test_some_words_have_no_piece_at_all(wordpiece: PieceVocabulary) -> None:
+    empty = [word for word in STRANGE if not wordpiece.tokenizer.encode(" " + word, add_special_tokens=False).ids]
+    assert "\x00" in empty
+    assert "\u200b" in empty
+    assert wordpiece.cut(empty) == [(wordpiece.tokenizer.token_to_id("[UNK]"),)] * len(empty)
+
+
+def test_a_word_of_ten_thousand_characters_is_shortened_and_listed(any_vocabulary: PieceVocabulary) -> None:
+    long = "x-" * 5000
+    short = "x-" * 16
+    (pieces, other) = any_vocabulary.cut([long, short])
+    whole = any_vocabulary.tokenizer.encode(" " + long, add_special_tokens=False).ids
+    assert len(whole) > 64
+    assert pieces == tuple(whole[:48] + whole[-16:])
+    assert any_vocabulary.shortened == {long}
+    assert len(other) <= 64
+
+
+def test_a_word_of_exactly_the_most_pieces_stays_whole(wordpiece: PieceVocabulary) -> None:
+    fresh = PieceVocabulary(wordpiece.tokenizer)
+    assert len(fresh.cut(["-" * 64])[0]) == 64
+    assert not fresh.shortened
+    assert len(fresh.cut(["-" * 65])[0]) == 64
+    assert fresh.shortened == {"-" * 65}
+
+
+def test_no_more_words_are_remembered_than_allowed(wordpiece: PieceVocabulary, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces_module, "_REMEMBERED", 50)
+    monkeypatch.setattr(pieces_module, "_SHORTENED", 3)
+    fresh, free = PieceVocabulary(wordpiece.tokenizer), PieceVocabulary(wordpiece.tokenizer)
+    for start in range(0, 400, 20):
+        words = [f"w{number}" for number in range(start, start + 25)] + ["knee", "-" * (70 + start)]
+        assert fresh.cut(words) == [tuple(ids) if len(ids) <= 64 else ids[:48] + ids[-16:] for ids in free.cut(words)]
+        assert len(fresh._known) <= 50
+        assert "-" * (70 + start) in fresh.shortened
+        assert len(fresh.shortened) <= 5
+    many = [f"v{number}" for number in range(120)]  # one call may need more than are remembered
+    assert fresh.cut(many) == free.cut(many)
+
+
+def test_words_cut_a_while_ago_are_still_known_to_be_shortened(
+    wordpiece: PieceVocabulary, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces_module, "_REMEMBERED", 10)
+    fresh = PieceVocabulary(wordpiece.tokenizer)
+    fresh.cut(["-" * 99])
+    fresh.cut([f"w{number}" for number in range(30)])
+    assert "-" * 99 in fresh.shortened
+
+
+def test_saving_and_loading_gives_the_same_vocabulary(any_vocabulary: PieceVocabulary, tmp_path: Path) -> None:
+    any_vocabulary.save(tmp_path)
+    loaded = PieceVocabulary.load(tmp_path)
+    words = ["Pain", "knee", "IL-2", "\x00", "東京", "x-" * 200]
+    assert loaded.frame == any_vocabulary.frame
+    assert loaded.cut(words) == any_vocabulary.cut(words)
+    assert loaded.tokenizer.get_vocab() == any_vocabulary.tokenizer.get_vocab()
+
+
+def test_the_frame_is_what_the_tokenizer_puts_around_a_text(
+    wordpiece: PieceVocabulary, byte_bpe: PieceVocabulary, unigram: PieceVocabulary
+) -> None:
+    def number(vocabulary: PieceVocabulary, token: str) -> int:
+        return int(vocabulary.tokenizer.token_to_id(token))
+
+    assert wordpiece.frame.prefix == (number(wordpiece, "[CLS]"),)
+    assert wordpiece.frame.suffix == (number(wordpiece, "[SEP]"),)
+    assert (wordpiece.frame.pad, wordpiece.frame.unknown) == (number(wordpiece, "[PAD]"), number(wordpiece, "[UNK]"))
+    assert byte_bpe.frame.prefix == (number(byte_bpe, "<s>"),)
+    assert (byte_bpe.frame.pad, byte_bpe.frame.unknown) == (number(byte_bpe, "<pad>"), number(byte_bpe, "<unk>"))
+    assert (unigram.frame.prefix, unigram.frame.suffix) == ((), (number(unigram, "</s>"),))
+
+
+def test_special_names_may_be_texts_or_objects(wordpiece: PieceVocabulary, tmp_path: Path) -> None:
+    wordpiece.save(tmp_path)
+    names = {"pad_token": {"content": "[SEP]"}, "unk_token": "[CLS]", "model_max_length": 512}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(names), encoding="utf-8")
+    frame = PieceVocabulary.load(tmp_path).frame
+    assert (frame.pad, frame.unknown) == tuple(wordpiece.tokenizer.token_to_id(t) for t in ("[SEP]", "[CLS]"))
+    (tmp_path / "tokenizer_config.json").unlink()
+    assert PieceVocabulary.load(tmp_path).frame == wordpiece.frame
+
+
+def test_broken_folders_are_told_in_one_line(tmp_path: Path, wordpiece: PieceVocabulary) -> None:
+    with pytest.raises(AnynerError, match=r"no tokenizer\.json"):
+        PieceVocabulary.load(tmp_path)
+    (tmp_path / "tokenizer.json").write_text('{"version": "1.0", "model"', encoding="utf-8")
+    with pytest.raises(AnynerError, match="not a tokenizer") as caught:
+        PieceVocabulary.load(tmp_path)
+    assert "\n" not in str(caught.value)
+    wordpiece.save(tmp_path)
+    (tmp_path / "tokenizer_config.json").write_text("{", encoding="utf-8")
+    with pytest.raises(AnynerError, match=r"tokenizer_config\.json: not valid JSON"):
+        PieceVocabulary.load(tmp_path)
