@@ -1,0 +1,87 @@
+"""Every span of a sentence scored at once for every label, by two projections and one bilinear form a label."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from anyner.architectures import base
+from anyner.architectures.base import Losses, LossPart
+from anyner.architectures.biaffine.config import Config
+from anyner.architectures.biaffine.decode import decode
+from anyner.architectures.draw import Draw
+from anyner.architectures.settings import HeadConfig, Options, Threshold
+from anyner.encoding.batch import Gold
+from anyner.encoding.encoder import Encoder, States
+
+LOOSEST = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class SpanProposals(base.Proposals):
+    """P spans that may be entities."""
+
+    place: Tensor  # (P, 4) sentence, label, first word, last word (inclusive)
+    score: Tensor  # (P,)
+
+
+class Head(base.Head):
+    Config = Config
+    thresholds: ClassVar[tuple[Threshold, ...]] = (
+        Threshold("score", LOOSEST, 0.5, tuple(round(0.1 + 0.025 * i, 3) for i in range(33))),
+    )
+    decode = staticmethod(decode)
+
+    def __init__(self, config: HeadConfig, labels: Sequence[str], encoder: Encoder) -> None:
+        super().__init__(config, labels, encoder)
+        assert isinstance(config, Config)
+        self.buckets = config.length_buckets
+        self.boundaries = nn.Linear(encoder.width, 2 * config.width)
+        self.dropout = nn.Dropout(config.dropout)
+        self.bilinear = nn.Parameter(torch.empty(len(labels), config.width, config.width))
+        self.linear = nn.Linear(2 * config.width, len(labels))
+        self.length = nn.Embedding(config.length_buckets, len(labels))
+        nn.init.normal_(self.bilinear, std=1 / config.width)
+        nn.init.zeros_(self.length.weight)
+        nn.init.constant_(self.linear.bias, math.log(config.prior / (1 - config.prior)))
+
+    def scores(self, states: States) -> Tensor:
+        """Logits of every (label, first word, last word): (B, C, M, M), float32; those with last < first mean nothing."""
+        both = self.dropout(functional.gelu(self.boundaries(states.words)))  # (B, M, 2k)
+        start, end = both.chunk(2, dim=-1)  # (B, M, k) each
+        form = start[:, None] @ self.bilinear.to(start.dtype)  # (B, C, M, k)
+        logits: Tensor = (form @ end[:, None].transpose(-1, -2)).float()  # (B, C, M, M)
+        from_start, from_end = self.linear.weight.chunk(2, dim=1)  # (C, k) each
+        logits += functional.linear(start, from_start, self.linear.bias).transpose(1, 2)[..., None]  # (B, C, M, 1)
+        logits += functional.linear(end, from_end).transpose(1, 2)[:, :, None]  # (B, C, 1, M)
+        word = torch.arange(logits.shape[-1], device=logits.device)
+        distance = (word[None] - word[:, None]).clamp(0, self.buckets - 1)  # (M, M)
+        by_length: Tensor = self.length(distance).permute(2, 0, 1)  # (C, M, M)
+        return logits + by_length
+
+    def loss(self, states: States, gold: Gold, draw: Draw) -> Losses:
+        logits = self.scores(states)
+        _, labels, words, _ = logits.shape
+        place = ((gold.sentence * labels + gold.label) * words + gold.first) * words + gold.last  # (E,)
+        # no boolean indexing: it would make the host wait for the device
+        target = torch.zeros_like(logits).flatten().scatter_reduce(0, place, gold.contiguous.float(), "amax").view_as(logits)
+        counted = _spans(states.word_mask)[:, None] & gold.annotated[:, :, None, None]  # (B, C, M, M)
+        loss = functional.binary_cross_entropy_with_logits(logits, target, reduction="none")
+        return {"span": LossPart(torch.where(counted, loss, 0.0).sum(), states.word_mask.sum())}
+
+    def propose(self, states: States, options: Options, draw: Draw) -> SpanProposals:
+        probability = self.scores(states).sigmoid()  # (B, C, M, M)
+        candidate = (probability >= LOOSEST) & _spans(states.word_mask)[:, None]
+        place = candidate.nonzero()  # (P, 4)
+        return SpanProposals(place, probability[place.unbind(1)])
+
+
+def _spans(word_mask: Tensor) -> Tensor:
+    """True where (first, last) is a span of real words: (B, M, M)."""
+    return (word_mask[:, :, None] & word_mask[:, None]).triu()

@@ -1,0 +1,52 @@
+"""Architectures by name: every folder beside this file, and whatever other packages register as an entry point.
+
+Settings can be had without loading torch; a head cannot.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anyner.architectures.settings import HeadConfig
+from anyner.errors import AnynerError
+
+if TYPE_CHECKING:
+    from anyner.architectures.base import Head
+
+ENTRY_POINTS = "anyner.architectures"
+"""A third party registers `name = "package.folder"` here; the folder has `config.Config` and `head.Head` as ours do."""
+
+
+@cache
+def _modules() -> dict[str, str]:
+    own = (path.parent.name for path in sorted(Path(__file__).parent.glob("*/head.py")))
+    found = {name: f"{__package__}.{name}" for name in own}
+    for point in entry_points(group=ENTRY_POINTS):
+        found.setdefault(point.name, point.value)
+    return found
+
+
+def names() -> tuple[str, ...]:
+    return tuple(sorted(_modules()))
+
+
+def config_class(name: str) -> type[HeadConfig]:
+    """The settings of an architecture; imports no torch."""
+    found: type[HeadConfig] = import_module(_module(name) + ".config").Config
+    return found
+
+
+def head_class(name: str) -> type[Head]:
+    found: type[Head] = import_module(_module(name) + ".head").Head
+    return found
+
+
+def _module(name: str) -> str:
+    module = _modules().get(name)
+    if module is None:
+        raise AnynerError(f"there is no architecture {name!r}; there are: {', '.join(names())}")
+    return module

@@ -1,0 +1,78 @@
+"""The torch-free half of the contract: what an architecture can express, what can be set, what is tuned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, Self
+
+from anyner.overlap import Policy
+from anyner.settings import Settings
+from anyner.text.align import WordEntity
+
+Shape = Literal["flat", "nested", "crossing", "discontinuous"]
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusFacts:
+    """What an architecture may want to know of the training corpus before it is built."""
+
+    labels: tuple[str, ...]
+    lengths: tuple[int, ...]
+    """Words of each entity, gaps not counted."""
+    spans: tuple[int, ...]
+    """Words from each entity's first to its last, gaps counted."""
+    most_at_one_word: int
+    """Most entities that begin at one word."""
+    most_in_a_document: int
+    longest_document: int
+    """Its words."""
+    discontinuous: bool
+    crossing: bool
+    nested: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A number tuned on dev after each epoch. Proposals are made once at `loosest`, so no candidate may be looser."""
+
+    name: str
+    loosest: float
+    default: float
+    candidates: tuple[float, ...]
+
+
+class Options(Settings):
+    """What can be chosen for each call of predict or evaluate; the defaults are saved with the model."""
+
+
+class HeadConfig(Settings):
+    """Settings of one architecture. A subclass in `config.py` adds its own and says what they can express."""
+
+    def shapes(self) -> frozenset[Shape]:
+        """The shapes these settings can express."""
+        return frozenset({"flat", "nested"})
+
+    def fitted(self, facts: CorpusFacts) -> Self:
+        """The settings with every open value chosen from the training corpus (longest entity, most at one word …)."""
+        return self
+
+    def unreachable(self, entities: Sequence[WordEntity]) -> list[str | None]:
+        """For each gold entity of one window, why these settings can never produce it, or None. It still counts in the score."""
+        contiguous_only = "discontinuous" not in self.shapes()
+        return ["discontinuous" if contiguous_only and len(entity.fragments) > 1 else None for entity in entities]
+
+    def prompt(self, labels: Sequence[str]) -> tuple[str, ...]:
+        """Words the architecture wants appended to the encoder's input; none by default."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """Everything besides the proposals that decides which entities come out."""
+
+    labels: tuple[str, ...]
+    thresholds: Mapping[str, float]
+    policy: Policy
+    config: HeadConfig
+    options: Options

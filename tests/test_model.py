@@ -1,0 +1,69 @@
+"""A model is an encoder and a head: the states of the one go to the other, whole or from kept pieces."""
+
+import torch
+from transformers import BertConfig
+
+from anyner.architectures.biaffine.config import Config
+from anyner.architectures.biaffine.head import Head
+from anyner.architectures.draw import Draw
+from anyner.architectures.settings import Options
+from anyner.document import Document
+from anyner.encoding.batch import Batch, Example, Rows, training_batch
+from anyner.encoding.config import EncoderConfig
+from anyner.encoding.encoder import Encoder
+from anyner.encoding.pretrained import encoder_from_config, fresh_vocabulary
+from anyner.model import NerModel
+from anyner.text.align import WordEntity
+from anyner.text.config import TextConfig
+from anyner.text.windows import windows_of
+
+TEXTS = ["Pain in the left knee", "the knee"]
+
+
+def model_and_batch() -> tuple[NerModel, Batch]:
+    torch.manual_seed(0)
+    vocabulary = fresh_vocabulary(TEXTS * 3, 100)
+    bert = BertConfig(vocab_size=100, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
+    encoder = Encoder(EncoderConfig(), encoder_from_config(bert))
+    model = NerModel(encoder, Head(Config(width=4, prior=0.2), ("A", "B"), encoder)).eval()
+    windows = [next(windows_of(Document(text), i, TextConfig(), 60, vocabulary.cut)) for i, text in enumerate(TEXTS)]
+    gold = [WordEntity("B", ((1, 2),))]
+    examples = [Example.of(Rows.of(window, vocabulary.frame), gold, model.labels, None) for window in windows]
+    return model, training_batch(examples, vocabulary.frame)
+
+
+def test_losses_from_kept_pieces_are_those_from_the_text() -> None:
+    model, batch = model_and_batch()
+    whole = model(batch, Draw(0))["span"]
+    kept = model(batch, Draw(0), pieces=model.encoder.encode(batch))["span"]
+    assert whole.numerator > 0
+    assert torch.equal(whole.numerator, kept.numerator)
+    other = model(batch, Draw(0), pieces=torch.zeros_like(model.encoder.encode(batch)))["span"]
+    assert not torch.equal(whole.numerator, other.numerator)
+
+
+def test_kept_pieces_spare_the_pretrained_encoder() -> None:
+    model, batch = model_and_batch()
+    pieces = model.encoder.encode(batch).detach()
+    model(batch, Draw(0), pieces=pieces)["span"].numerator.backward()
+    assert all(parameter.grad is None for parameter in model.encoder.pretrained.parameters())
+    assert all(parameter.grad is not None for parameter in model.head.parameters())
+    model(batch, Draw(0))["span"].numerator.backward()
+    assert any(parameter.grad is not None for parameter in model.encoder.pretrained.parameters())
+
+
+def test_proposals_are_the_heads_of_the_encoders_states() -> None:
+    model, batch = model_and_batch()
+    with torch.inference_mode():
+        found = model.propose(batch, Options(), Draw(0)).start_copy().wait()
+        expected = model.head.propose(model.encoder(batch), Options(), Draw(0)).start_copy().wait()
+    assert len(found["score"]) > 0
+    assert found["place"].tolist() == expected["place"].tolist()
+    assert found["score"].tolist() == expected["score"].tolist()
+
+
+def test_the_head_keeps_no_weights_of_the_encoder() -> None:
+    model, _ = model_and_batch()
+    encoders = {id(parameter) for parameter in model.encoder.parameters()}
+    assert not encoders & {id(parameter) for parameter in model.head.parameters()}
+    assert model.labels == ("A", "B")
