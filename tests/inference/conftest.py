@@ -1,0 +1,76 @@
+"""A recognizer with random weights that are spread widely enough to find many entities: nothing is trained or downloaded."""
+
+from collections.abc import Callable
+
+import pytest
+import torch
+from transformers import BertConfig
+
+import anyner
+from anyner.architectures.biaffine.config import Config
+from anyner.architectures.biaffine.head import Head
+from anyner.corpora.synthetic import synthetic
+from anyner.document import Document
+from anyner.encoding.config import EncoderConfig
+from anyner.encoding.encoder import Encoder
+from anyner.encoding.pieces import PieceVocabulary
+from anyner.encoding.pretrained import encoder_from_config, fresh_vocabulary
+from anyner.inference.config import ModelConfig
+from anyner.inference.recognizer import Recognizer
+from anyner.model import NerModel
+from anyner.text.config import TextConfig
+
+LABELS = ("Body", "Disorder", "Person")
+
+Build = Callable[..., Recognizer]
+
+
+@pytest.fixture(scope="session")
+def documents() -> tuple[Document, ...]:
+    return synthetic(64, seed=9).documents
+
+
+def _vocabulary() -> PieceVocabulary:
+    return fresh_vocabulary([document.text for document in synthetic(150)], 600)
+
+
+@pytest.fixture(scope="session")
+def build() -> Build:
+    vocabulary = _vocabulary()
+
+    def built(positions: int = 128, head_type: type[Head] = Head, **text: object) -> Recognizer:
+        torch.manual_seed(4)
+        bert = BertConfig(
+            vocab_size=600,
+            hidden_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            intermediate_size=64,
+            max_position_embeddings=positions,
+            initializer_range=0.2,
+        )
+        encoder = Encoder(EncoderConfig(), encoder_from_config(bert))
+        head = head_type(Config(width=16, prior=0.1, length_buckets=8), LABELS, encoder)
+        torch.nn.init.normal_(head.bilinear, std=1.2)
+        with torch.no_grad():
+            head.length.weight += torch.linspace(1.0, -1.0, 8)[:, None]
+        config = ModelConfig(
+            anyner_version=anyner.__version__,
+            architecture="biaffine",
+            head=head.config.model_dump(mode="json"),
+            labels=LABELS,
+            text=TextConfig.of(text, "text"),
+            encoder=encoder.config,
+            pretrained=bert.to_dict(),
+            thresholds={"score": 0.4},
+            overlap="all",
+        )
+        fresh = PieceVocabulary(vocabulary.tokenizer)
+        return Recognizer(NerModel(encoder, head).eval(), fresh, config)
+
+    return built
+
+
+@pytest.fixture(scope="session")
+def recognizer(build: Build) -> Recognizer:
+    return build()

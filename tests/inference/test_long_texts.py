@@ -1,0 +1,172 @@
+"""Texts longer than a window are read whole, merged by the documented rule, and what was not read is told."""
+
+from collections.abc import Sequence
+from math import inf
+from typing import Any
+
+import pytest
+
+from anyner.architectures.biaffine.config import Config
+from anyner.corpora.synthetic import synthetic
+from anyner.document import Document
+from anyner.encoding import pieces as pieces_module
+from anyner.errors import AnynerError
+from anyner.inference.recognizer import Choice, Recognizer
+from anyner.overlap import sharing_pairs
+from anyner.text.align import WordEntity
+from anyner.text.windows import Window
+
+Keys = dict[tuple[str, tuple[tuple[int, int], ...]], float | None]
+
+
+def keys(document: Document) -> Keys:
+    return {entity.key: entity.score for entity in document.entities}
+
+
+def same(one: Sequence[Document], other: Sequence[Document]) -> None:
+    """The same entities, with scores that differ by rounding only."""
+    assert [document.text for document in one] == [document.text for document in other]
+    for left, right in zip(one, other, strict=True):
+        assert keys(left).keys() == keys(right).keys()
+        for key, score in keys(left).items():
+            assert score == pytest.approx(keys(right)[key], abs=1e-5)
+
+
+@pytest.fixture(scope="module")
+def fifty_pages() -> str:
+    text = "\n".join(document.text for document in synthetic(1600, seed=2))
+    assert len(text.split()) > 20_000
+    return text
+
+
+def merged_slowly(windows: Sequence[Window], found: Sequence[Sequence[WordEntity]]) -> Keys:
+    """What windows found, settled by the documented rule: an entity's middle names the window that decides over it."""
+    ends = [window.first_word + len(window.words) for window in windows]
+    best: Keys = {}
+    for window, entities in zip(windows, found, strict=True):
+        for entity in entities:
+            first, last = window.first_word + entity.first, window.first_word + entity.last
+            middle = (first + last) // 2
+            margins = [
+                (min(middle - w.first_word if n else inf, ends[n] - 1 - middle if n + 1 < len(windows) else inf), n)
+                for n, w in enumerate(windows)
+                if w.first_word <= middle < ends[n]
+            ]
+            owner = windows[max(margins)[1]]
+            whole = owner.first_word <= first and last < owner.first_word + len(owner.words)
+            if whole and owner is not window:
+                continue
+            key = (entity.label, ((window.starts[entity.first], window.ends[entity.last]),))
+            best[key] = max(best.get(key) or 0.0, entity.score or 0.0)
+    return best
+
+
+def test_a_long_text_is_read_whole_and_merged_by_the_rule(build: Any, documents: tuple[Document, ...]) -> None:
+    small: Recognizer = build(window=48, overlap=12)
+    text = Document("\n".join(document.text for document in documents))
+    windows = small.windows([text])
+    assert len(windows) > 20
+    decoding = small.decoding(Choice())
+    expected = merged_slowly(windows, small._decoded(windows, decoding, 2048))
+    found = small.predict(text, batch_tokens=64)
+    assert found.coverage == 1.0
+    assert len(expected) > 200
+    assert keys(found).keys() == expected.keys()
+    for key, score in keys(found).items():
+        assert score == pytest.approx(expected[key], abs=1e-5)
+
+
+def test_fifty_pages(recognizer: Recognizer, fifty_pages: str) -> None:
+    found = recognizer.predict(fifty_pages)
+    assert found.coverage == 1.0
+    assert len(found.entities) > 5000
+    covered = [sum(e.start // (len(fifty_pages) // 20) == part for e in found.entities) for part in range(20)]
+    assert min(covered) > 100  # entities everywhere, not only where the text begins
+
+
+def test_long_and_short_documents_beside_one_another(build: Any, documents: tuple[Document, ...]) -> None:
+    small: Recognizer = build(window=32, overlap=8)
+    long = " ".join(document.text for document in documents[:30])
+    texts = [documents[0].text, long, "", documents[1].text, long]
+    same(small.predict(texts, batch_tokens=20), [small.predict(text) for text in texts])
+
+
+def test_entities_of_a_long_text_keep_the_policy(build: Any, documents: tuple[Document, ...]) -> None:
+    small: Recognizer = build(window=32, overlap=8)
+    found = small.predict(" ".join(document.text for document in documents), overlap="flat")
+    assert len(found.entities) > 100
+    assert not list(sharing_pairs([entity.fragments for entity in found.entities]))
+
+
+def test_context_changes_what_is_read_but_not_what_is_found_in(build: Any) -> None:
+    reader: Recognizer = build(context=1)
+    plain = Document("Pain in the left knee.")
+    with_context = Document(plain.text, before="Dr. Smith saw the patient.", after="It was swollen.")
+    (window,) = reader.windows([with_context])
+    assert window.words == reader.windows([plain])[0].words
+    assert window.before
+    assert window.after
+    one, other = (reader.predict(document, thresholds={"score": 0.1}) for document in (plain, with_context))
+    assert [e.score for e in one.entities] != [e.score for e in other.entities]
+    assert all(entity.end <= len(plain.text) for entity in other.entities)
+
+
+# --- coverage --------------------------------------------------------------------------------------------------------
+
+LONG_WORD = "x-" * 400 + "y"
+
+
+def test_coverage_tells_of_words_that_were_not_read_whole(build: Any) -> None:
+    reader: Recognizer = build()
+    first, second = reader.predict([f"Pain in the {LONG_WORD}", "Pain in the knee"])
+    assert (first.coverage, second.coverage) == (0.75, 1.0)
+    assert first.to_json()["coverage"] == 0.75
+    assert reader.predict(f"{LONG_WORD} knee").coverage == 0.5
+
+
+@pytest.mark.parametrize("place", [0, 40, 93, 94, 95, 96, 120, 199])
+@pytest.mark.parametrize("batch_tokens", [1, 16_384])
+def test_coverage_counts_each_word_of_a_long_text_once(build: Any, place: int, batch_tokens: int) -> None:
+    reader: Recognizer = build(overlap=30)
+    words = ["knee"] * 200
+    words[place] = LONG_WORD
+    found = reader.predict(" ".join(words), batch_tokens=batch_tokens)
+    assert found.coverage == pytest.approx(1 - 1 / 200)
+    assert reader.predict(" ".join(words), batch_tokens=batch_tokens).coverage == found.coverage
+
+
+def test_coverage_holds_when_the_vocabulary_forgets_words_in_between(build: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces_module, "_REMEMBERED", 20)
+    texts = [f"Pain in the {LONG_WORD}", *(" ".join(f"w{i}n{j}" for j in range(10)) for i in range(10))]
+    assert [document.coverage for document in build().predict(texts)] == [0.75] + [1.0] * 10
+
+
+# --- windows that do not fit -----------------------------------------------------------------------------------------
+
+
+def test_a_window_longer_than_the_encoder_is_refused_with_what_to_set(build: Any) -> None:
+    with pytest.raises(AnynerError, match=r"text\.window 129 is longer than the encoder's 128; set text\.window <= 128"):
+        build(window=129)
+    assert build(window=128).budget == build().budget == 124
+
+
+def test_a_window_without_room_is_refused(build: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Config, "prompt", lambda self, labels: tuple(labels) * 20)
+    with pytest.raises(AnynerError, match=r"leaves -?\d+ pieces for words"):
+        build(window=16)
+
+
+def test_a_prompt_takes_its_room_from_the_window(build: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "knee " * 400
+    monkeypatch.setattr(Config, "prompt", lambda self, labels: tuple(labels))
+    prompted: Recognizer = build()
+    size = len(prompted.proposer.prompt)
+    assert size >= 3
+    assert prompted.budget == 124 - size
+    assert prompted.predict(text).coverage == 1.0  # full windows and the prompt fit the encoder together
+
+
+def test_the_longest_word_fits_the_smallest_window(build: Any) -> None:
+    reader: Recognizer = build(window=16, overlap=4)
+    found = reader.predict(f"Pain {LONG_WORD} in the {LONG_WORD} knee")
+    assert found.coverage == pytest.approx(4 / 6)

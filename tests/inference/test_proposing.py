@@ -1,0 +1,76 @@
+"""The proposer gives every window's proposals once, whatever the batches, and leaves the model as it was."""
+
+import numpy as np
+import pytest
+import torch
+
+from anyner.document import Document
+from anyner.inference.proposing import autocast
+from anyner.inference.recognizer import Recognizer, prompt_pieces, word_budget
+
+Proposals = dict[int, dict[tuple[int, ...], float]]
+
+
+def proposals_by_window(recognizer: Recognizer, documents: tuple[Document, ...], tokens: int) -> Proposals:
+    windows = recognizer.windows(documents)
+    found: Proposals = {place: {} for place in range(len(windows))}
+    seen: list[int] = []
+    for batch in recognizer.proposer.propose(windows, recognizer.default_options(), tokens):
+        seen.extend(batch.places)
+        for (sentence, *span), score in zip(batch.proposals["place"], batch.proposals["score"], strict=True):
+            found[batch.places[sentence]][tuple(map(int, span))] = float(score)
+    assert sorted(seen) == list(range(len(windows)))
+    return found
+
+
+def test_proposals_do_not_depend_on_the_batches(recognizer: Recognizer, documents: tuple[Document, ...]) -> None:
+    one, other = (proposals_by_window(recognizer, documents, tokens) for tokens in (1, 4096))
+    assert sum(map(len, one.values())) > 500
+    for place in one:
+        assert one[place].keys() == other[place].keys()
+        np.testing.assert_allclose([one[place][span] for span in other[place]], list(other[place].values()), atol=1e-5)
+
+
+def test_the_longest_windows_go_first(recognizer: Recognizer, documents: tuple[Document, ...]) -> None:
+    windows = recognizer.windows(documents)
+    places = [p for batch in recognizer.proposer.propose(windows, recognizer.default_options(), 300) for p in batch.places]
+    sizes = [sum(map(len, windows[place].pieces)) for place in places]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_the_model_is_left_in_the_mode_it_was_in(recognizer: Recognizer, training: bool) -> None:
+    windows = recognizer.windows([Document("Pain in the knee"), Document("and the hip")])
+    recognizer.model.train(training)
+    try:
+        for _ in recognizer.proposer.propose(windows, recognizer.default_options(), 8):
+            assert not recognizer.model.training
+        assert recognizer.model.training == training
+        given_up = recognizer.proposer.propose(windows, recognizer.default_options(), 1)
+        next(given_up)
+        given_up.close()  # type: ignore[attr-defined]
+        assert recognizer.model.training == training
+    finally:
+        recognizer.model.eval()
+
+
+def test_no_windows_no_proposals(recognizer: Recognizer) -> None:
+    assert list(recognizer.proposer.propose([], recognizer.default_options(), 100)) == []
+
+
+def test_on_the_processor_numbers_stay_float32() -> None:
+    with autocast(torch.device("cpu")):
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.float32
+
+
+def test_gradients_are_not_kept_while_proposing(recognizer: Recognizer) -> None:
+    windows = recognizer.windows([Document("Pain in the knee")])
+    for _ in recognizer.proposer.propose(windows, recognizer.default_options(), 8):
+        pass
+    assert torch.is_grad_enabled()
+    assert not torch.is_inference_mode_enabled()
+
+
+def test_the_budget_leaves_room_for_special_pieces_and_prompt(recognizer: Recognizer) -> None:
+    assert prompt_pieces(recognizer.model, recognizer.vocabulary) == ()
+    assert word_budget(recognizer.model, recognizer.vocabulary, recognizer.config) == 128 - 2 - 2
