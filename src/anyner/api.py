@@ -1,0 +1,47 @@
+"""`anyner.train` and `anyner.evaluate`: the plain functions behind the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from anyner.corpora.neighbours import neighbours_attached
+from anyner.document import Document
+from anyner.evaluation.evaluate import Evaluation, evaluate_documents
+from anyner.inference.recognizer import Recognizer
+from anyner.training.config import Recipe, changed
+from anyner.training.progress import Listener
+from anyner.training.run import TrainingResult, run
+
+
+def train(
+    recipe: str | Path | Recipe,
+    output: str | Path,
+    changes: Sequence[str] = (),
+    resume: bool = False,
+    listener: Listener | None = None,
+) -> TrainingResult:
+    """Trains the model of a recipe (a YAML file or a `Recipe`) into a folder that `anyner.load` reads."""
+    if not isinstance(recipe, Recipe):
+        recipe = Recipe.read(recipe, changes)
+    elif changes:
+        recipe = Recipe.of(changed(recipe.model_dump(mode="json", exclude_defaults=True), changes), "recipe")
+    return run(recipe, Path(output), resume, listener)
+
+
+def evaluate(
+    recognizer: Recognizer,
+    documents: Iterable[Document],
+    *,
+    train_surfaces: Iterable[str] | None = None,
+    options: Mapping[str, Any] | None = None,
+    thresholds: Mapping[str, float] | None = None,
+    overlap: str | None = None,
+) -> Evaluation:
+    """Strict scores, softer scores, slices and errors of a model on gold documents."""
+    gold = tuple(documents)
+    if recognizer.config.text.context:
+        gold = neighbours_attached(gold, recognizer.config.text.context)
+    predicted = list(recognizer.stream(gold, options=options, thresholds=thresholds, overlap=overlap))
+    return evaluate_documents(gold, predicted, None if train_surfaces is None else frozenset(train_surfaces))

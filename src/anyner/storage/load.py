@@ -1,0 +1,123 @@
+"""A model folder, a bundled model or a hub id -> `Recognizer`. Nothing but the hub form ever touches the network."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import torch
+from huggingface_hub import snapshot_download
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from transformers import PreTrainedModel
+
+from anyner.architectures.registry import head_class
+from anyner.encoding.encoder import Encoder
+from anyner.encoding.pieces import PieceVocabulary
+from anyner.encoding.pretrained import encoder_from_config
+from anyner.errors import AnynerError
+from anyner.inference.config import FORMAT, ModelConfig, Precision
+from anyner.inference.recognizer import Recognizer
+from anyner.model import NerModel
+from anyner.storage.bundled import bundled_folder, bundled_names
+from anyner.storage.files import CONFIG, WEIGHTS
+from anyner.storage.quantized import from_stored
+
+_HUB_FILES = [CONFIG, WEIGHTS, "tokenizer.json", "tokenizer_config.json"]
+
+
+def load(name: str | Path, device: str | torch.device | None = None, precision: Precision = "auto") -> Recognizer:
+    """The model in a folder, a bundled one by its name, or one from the hub by `owner/name`; on a GPU when there is one."""
+    where = _device(device)
+    folder = find(name)
+    config = read_config(folder)
+    model = _model(config, folder / WEIGHTS)
+    return Recognizer(model.to(where).eval(), PieceVocabulary.load(folder), config, precision)
+
+
+def _device(named: str | torch.device | None) -> torch.device:
+    if named is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.empty(0, device=named).device
+    except (RuntimeError, AssertionError) as error:  # an AssertionError is what a torch without CUDA raises
+        raise AnynerError(f"device {str(named)!r} cannot be used: {_first_line(error)}") from None
+
+
+def find(name: str | Path) -> Path:
+    """The folder a name stands for."""
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return folder
+    if bundled := bundled_folder(str(name)):
+        return bundled
+    if re.fullmatch(r"[\w-]+(\.[\w-]+)*/[\w.-]+", str(name)) and not folder.parent.is_dir():
+        try:
+            return Path(snapshot_download(str(name), allow_patterns=_HUB_FILES))
+        except Exception as error:  # the hub client raises many kinds, all with many lines
+            raise AnynerError(f"{name}: not a folder, and not to be had from the hub: {_first_line(error)}") from None
+    known = f"; bundled models: {', '.join(bundled_names())}" if bundled_names() else ""
+    raise AnynerError(f"there is no model {name}: no such folder{known}")
+
+
+def read_config(folder: Path) -> ModelConfig:
+    path = folder / CONFIG
+    if not path.is_file():
+        raise AnynerError(f"{folder} is not a model folder: no {CONFIG} (an unfinished training? see its metrics.jsonl)")
+    try:
+        plain: Any = json.loads(path.read_text(encoding="utf-8"))
+    except (UnicodeDecodeError, ValueError) as error:
+        raise AnynerError(f"{path}: not valid JSON: {_first_line(error)}") from None
+    if not isinstance(plain, dict) or "architecture" not in plain:
+        raise AnynerError(f"{path}: not the config of an anyner model")
+    if isinstance(plain.get("format"), int) and plain["format"] > FORMAT:
+        raise AnynerError(
+            f"{path}: written by a newer anyner (format {plain['format']}, this one knows {FORMAT}): upgrade anyner"
+        )
+    return ModelConfig.of(plain, str(path))
+
+
+def _model(config: ModelConfig, path: Path) -> NerModel:
+    head_type = head_class(config.architecture)
+    head_config = head_type.Config.of(config.head, f"{path.parent / CONFIG}: head")
+    if config.thresholds.keys() != head_type.default_thresholds().keys():
+        wanted = ", ".join(head_type.default_thresholds()) or "none"
+        raise AnynerError(f"{path.parent / CONFIG}: 'thresholds': {config.architecture} has {wanted}")
+    encoder = Encoder(config.encoder, _pretrained(config, path.parent / CONFIG))
+    model = NerModel(encoder, head_type(head_config, config.labels, encoder))
+    weights = _weights(path)
+    optional = tuple(f"head.{prefix}" for prefix in head_type.training_only)
+    try:
+        missing, unexpected = model.load_state_dict(weights, strict=False)
+    except RuntimeError as error:  # a shape: the first line only says that something is wrong
+        reason = " ".join(str(error).splitlines()[1:2]).strip()
+        raise AnynerError(f"{path}: does not fit {CONFIG}: {reason}") from None
+    missing = [name for name in missing if not optional or not name.startswith(optional)]
+    if missing or unexpected:
+        name = (missing or unexpected)[0]
+        raise AnynerError(f"{path}: does not fit {CONFIG}: {name} is {'missing' if missing else 'unexpected'}")
+    return model
+
+
+def _pretrained(config: ModelConfig, path: Path) -> PreTrainedModel:
+    try:
+        return encoder_from_config(config.pretrained)
+    except AnynerError as error:
+        raise AnynerError(f"{path.parent}: {error}") from None
+    except Exception as error:  # every encoder checks its settings in its own way
+        raise AnynerError(f"{path}: 'pretrained': no encoder can be built: {_first_line(error)}") from None
+
+
+def _weights(path: Path) -> dict[str, torch.Tensor]:
+    if not path.is_file():
+        raise AnynerError(f"{path.parent}: no {WEIGHTS} (weights in other forms, pickles above all, are never read)")
+    try:
+        return from_stored(load_file(path), str(path))
+    except (SafetensorError, OSError) as error:
+        raise AnynerError(f"{path}: not a whole safetensors file (pickles are refused): {_first_line(error)}") from None
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

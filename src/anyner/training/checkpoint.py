@@ -1,0 +1,94 @@
+"""Everything needed to go on after a kill, bit for bit: weights, optimiser, place in the epoch, best score. No pickle."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from anyner.errors import AnynerError
+from anyner.model import NerModel
+
+_NAME, _NEW, _OLD = "checkpoint", "checkpoint.new", "checkpoint.old"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a training stands."""
+
+    step: int
+    """Optimiser steps taken."""
+    epoch: int
+    batch: int
+    """Batches of this epoch already used."""
+    best_f1: float
+    best_epoch: int
+    seconds: float
+    """Time spent so far."""
+    records: int
+    """Lines of metrics.jsonl that belong to what is saved."""
+    loss_sums: dict[str, list[float]]
+    """Running sums of this epoch's loss parts."""
+
+
+def write_checkpoint(folder: Path, model: NerModel, optimizer: torch.optim.Optimizer, place: Place) -> None:
+    """Written beside the old one and swapped in, so that a kill at any moment leaves a whole one."""
+    new, current, old = folder / _NEW, folder / _NAME, folder / _OLD
+    shutil.rmtree(new, ignore_errors=True)
+    new.mkdir(parents=True)
+    save_file({name: weight.detach().cpu().clone() for name, weight in model.state_dict().items()}, new / "model.safetensors")
+    save_file(_flat(optimizer.state_dict()["state"]), new / "optimizer.safetensors")
+    (new / "place.json").write_text(json.dumps(asdict(place)), encoding="utf-8")
+    if current.exists():  # if not, the old one is all there is until the new one is in place
+        shutil.rmtree(old, ignore_errors=True)
+        current.rename(old)
+    new.rename(current)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def has_checkpoint(folder: Path) -> bool:
+    return (folder / _NAME).is_dir() or (folder / _OLD).is_dir()
+
+
+def restore_checkpoint(folder: Path, model: NerModel, optimizer: torch.optim.Optimizer) -> Place:
+    path = folder / _NAME if (folder / _NAME).is_dir() else folder / _OLD
+    try:
+        model.load_state_dict(load_file(path / "model.safetensors"))
+        whole = optimizer.state_dict()
+        whole["state"] = _nested(load_file(path / "optimizer.safetensors"))
+        optimizer.load_state_dict(whole)
+        return Place(**json.loads((path / "place.json").read_text(encoding="utf-8")))
+    except (SafetensorError, OSError, ValueError, RuntimeError, TypeError) as error:
+        raise AnynerError(f"{path}: cannot resume from it: {str(error).splitlines()[0]}") from None
+
+
+def remove_checkpoint(folder: Path) -> None:
+    """Takes the name away first, so that a kill leaves no half checkpoint to resume from."""
+    for name in (_OLD, _NAME):
+        shutil.rmtree(folder / _NEW, ignore_errors=True)
+        if (folder / name).exists():
+            (folder / name).rename(folder / _NEW)
+    shutil.rmtree(folder / _NEW, ignore_errors=True)
+
+
+def _flat(state: dict[int, dict[str, Any]]) -> dict[str, Tensor]:
+    return {
+        f"{number}.{key}": torch.as_tensor(value).detach().cpu().clone()
+        for number, one in state.items()
+        for key, value in one.items()
+    }
+
+
+def _nested(flat: dict[str, Tensor]) -> dict[int, dict[str, Tensor]]:
+    state: dict[int, dict[str, Tensor]] = {}
+    for name, tensor in flat.items():
+        number, key = name.split(".", 1)
+        state.setdefault(int(number), {})[key] = tensor
+    return state

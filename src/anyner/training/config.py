@@ -1,0 +1,156 @@
+"""A recipe: the YAML file that trains one model. Every key is checked; an error names it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import yaml
+from pydantic import BeforeValidator, Field, model_validator
+
+from anyner.encoding.config import EncoderConfig
+from anyner.errors import AnynerError
+from anyner.inference.config import Precision
+from anyner.overlap import Policy
+from anyner.settings import Settings
+from anyner.text.config import TextConfig
+
+
+class Source(Settings):
+    """A file or folder of documents."""
+
+    path: str
+    format: str | None = None
+    """Guessed from the content unless given."""
+    labels: tuple[str, ...] | None = None
+    """The labels annotated in it, where those are not all labels of the training: the others give no loss there."""
+
+
+def _as_sources(value: Any) -> Any:
+    listed = value if isinstance(value, list | tuple) else [value]
+    return tuple({"path": item} if isinstance(item, str) else item for item in listed)
+
+
+Sources = Annotated[tuple[Source, ...], BeforeValidator(_as_sources)]
+
+
+class SyntheticData(Settings):
+    """The embedded corpus, made when it is asked for."""
+
+    contiguous: bool = False
+    """Only flat and nested entities."""
+    train: int = Field(default=1500, ge=1)
+    dev: int = Field(default=200, ge=1)
+    test: int = Field(default=400, ge=1)
+    seed: int = 0
+
+
+class DataConfig(Settings):
+    folder: str | None = None
+    """A folder with train, dev and test files."""
+    train: Sources = ()
+    dev: Sources = ()
+    test: Sources = ()
+    synthetic: SyntheticData | None = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        ways = [self.folder is not None, bool(self.train), self.synthetic is not None]
+        if sum(ways) != 1:
+            raise ValueError("give exactly one of folder, train (with dev) or synthetic")
+        if self.train and not self.dev:
+            raise ValueError("give dev as well as train: the best epoch and the thresholds are chosen on it")
+        return self
+
+
+class TrainingConfig(Settings):
+    epochs: int = Field(default=20, ge=1)
+    batch_sentences: int = Field(default=32, ge=1)
+    """Most windows in a batch."""
+    batch_tokens: int = Field(default=8192, ge=64)
+    """Most pieces in a batch, padding included."""
+    accumulate: int = Field(default=1, ge=1)
+    """Batches whose gradients are averaged before a step."""
+    encoder_lr: float = Field(default=5e-5, gt=0)
+    head_lr: float = Field(default=1e-3, gt=0)
+    """Learning rate of everything that is not pretrained."""
+    warmup: float = Field(default=0.1, ge=0, le=1)
+    """Share of all steps in which the rates rise; they fall linearly to 0 in the rest."""
+    weight_decay: float = Field(default=0.01, ge=0)
+    clip: float = Field(default=1.0, gt=0)
+    """Largest norm of the gradient."""
+    frozen_epochs: int = Field(default=0, ge=0)
+    """First epochs in which the pretrained encoder stands still: it then reads every window once, for all of them."""
+    word_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+    """Share of the words hidden from the encoder, anew in each epoch: makes it read the context."""
+    patience: int | None = Field(default=None, ge=1)
+    """Stop after so many epochs without a better dev score."""
+    seed: int = 0
+    precision: Precision = "auto"
+    """What matrix products are computed in; auto: bfloat16 on GPUs that have it."""
+    checkpoint_minutes: float = Field(default=5.0, gt=0)
+    """How often everything needed to resume is written."""
+    checkpoint_steps: int | None = Field(default=None, ge=1)
+    """The same, counted in steps."""
+
+
+class Recipe(Settings):
+    data: DataConfig
+    encoder: EncoderConfig = EncoderConfig()
+    text: TextConfig = TextConfig()
+    architecture: str = "biaffine"
+    head: dict[str, Any] = Field(default_factory=dict)
+    """Settings of the architecture, as its own page lists them."""
+    overlap: Policy | Literal["auto"] = "auto"
+    """auto: the strictest policy that the training corpus keeps (flat, nested or all)."""
+    training: TrainingConfig = TrainingConfig()
+
+    @classmethod
+    def read(cls, path: str | Path, changes: Sequence[str] = ()) -> Self:
+        """The recipe in a YAML file, with `key.sub=value` changes on top."""
+        file = Path(path)
+        if not file.is_file():
+            raise AnynerError(f"there is no recipe {path}")
+        try:
+            plain = yaml.safe_load(file.read_text(encoding="utf-8"))
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            raise AnynerError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
+        if not isinstance(plain, dict):
+            raise AnynerError(f"{path}: a recipe is a mapping of keys, got {type(plain).__name__}")
+        return cls.of(changed(plain, changes), str(path))
+
+    def to_yaml(self) -> str:
+        return yaml.safe_dump(self.model_dump(mode="json", exclude_defaults=True), sort_keys=False, allow_unicode=True)
+
+
+def changed(plain: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
+    """The plain recipe with `key.sub=value` changes applied; values are read as YAML, `null` takes a key away."""
+    result = {**plain}
+    for change in changes:
+        dotted, equals, value = change.partition("=")
+        if not equals or not dotted.strip():
+            raise AnynerError(f"--set {change!r}: write key.sub=value")
+        *parents, last = dotted.strip().split(".")
+        group = result
+        for parent in parents:
+            inner = group.get(parent)
+            group[parent] = {**inner} if isinstance(inner, dict) else {}
+            group = group[parent]
+        try:
+            group[last] = _value(value)
+        except yaml.YAMLError:
+            raise AnynerError(f"--set {change!r}: the value is not valid YAML") from None
+        if group[last] is None:
+            del group[last]
+    return result
+
+
+def _value(written: str) -> Any:
+    """YAML 1.1 reads 1e-4 as text; pydantic would take it, but `--set` should mean what it says."""
+    if "e" in written.lower():
+        try:
+            return float(written)
+        except ValueError:
+            pass
+    return yaml.safe_load(written)

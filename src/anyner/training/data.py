@@ -1,0 +1,157 @@
+"""From a recipe's data to training examples, with a check before the first step that says what the settings cannot reach."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from anyner.architectures.settings import CorpusFacts, HeadConfig
+from anyner.corpora.corpus import Corpus, Problem
+from anyner.corpora.neighbours import neighbours_attached
+from anyner.corpora.reading import read, read_splits
+from anyner.corpora.synthetic import synthetic_splits
+from anyner.document import Document
+from anyner.errors import AnynerError
+from anyner.overlap import Policy, Relation, sharing_pairs
+from anyner.text.align import WordEntity, to_words
+from anyner.text.config import TextConfig
+from anyner.text.windows import Window, words_of
+from anyner.training.config import DataConfig, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Splits:
+    train: tuple[Document, ...]
+    dev: tuple[Document, ...]
+    test: tuple[Document, ...]
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return Corpus(self.train).labels
+
+
+def read_data(data: DataConfig, text: TextConfig) -> Splits:
+    """The documents of a recipe, with their neighbouring sentences attached where the recipe asks for context."""
+    if data.synthetic is not None:
+        sizes = (data.synthetic.train, data.synthetic.dev, data.synthetic.test)
+        made = synthetic_splits(sizes, data.synthetic.seed, data.synthetic.contiguous)
+        corpora = [made.train, made.dev, made.test]
+    elif data.folder is not None:
+        found = read_splits(data.folder)
+        if found.train is None or found.dev is None:
+            raise AnynerError(f"{data.folder}: a training needs files named train and dev")
+        corpora = [found.train, found.dev, found.test or Corpus(())]
+    else:
+        corpora = [_joined(sources) for sources in (data.train, data.dev, data.test)]
+    train, dev, test = (corpus.documents for corpus in corpora)
+    if text.context:
+        everything = [*train, *dev, *test]
+        train, dev, test = (neighbours_attached(documents, text.context, everything) for documents in (train, dev, test))
+    problems = tuple(problem for corpus in corpora for problem in corpus.problems)
+    return Splits(train, dev, test, problems)
+
+
+def _joined(sources: Iterable[Source]) -> Corpus:
+    documents: list[Document] = []
+    problems: list[Problem] = []
+    for source in sources:
+        corpus = read(source.path, source.format)
+        problems.extend(corpus.problems)
+        annotated = frozenset(source.labels) if source.labels is not None else None
+        for number, document in enumerate(corpus):
+            strange = annotated is not None and next((e.label for e in document.entities if e.label not in annotated), None)
+            if strange:
+                raise AnynerError(f"{source.path}: document {number} has an entity {strange}, which data.labels does not name")
+            documents.append(document if annotated is None else replace(document, labels=annotated))
+    return Corpus(tuple(documents), tuple(problems))
+
+
+@dataclass(slots=True)
+class DataCheck:
+    """What was found in the training data before the first step."""
+
+    problems: tuple[Problem, ...] = ()
+    entities: int = 0
+    longest_document: int = 0
+    """In words."""
+    misaligned: list[str] = field(default_factory=list)
+    unreachable: Counter[str] = field(default_factory=Counter)
+    unknown_labels: Counter[str] = field(default_factory=Counter)
+
+    def lines(self) -> list[str]:
+        """One line for each thing a user should know; none when all is well."""
+        found = []
+        dropped = sum(not problem.kept for problem in self.problems)
+        if self.problems:
+            found.append(f"{len(self.problems)} problems in the files ({dropped} dropped), the first: {self.problems[0]}")
+        if self.misaligned:
+            found.append(f"{len(self.misaligned)} entities not on word boundaries, the first: {self.misaligned[0]}")
+        for reason, count in self.unreachable.most_common():
+            share = 100 * count / max(1, self.entities)
+            found.append(f"{count} of {self.entities} training entities ({share:.1f} %) cannot be reached: {reason}")
+        for label, count in self.unknown_labels.most_common():
+            found.append(f"{count} dev entities have the label {label}, which training never shows: they count as missed")
+        return found
+
+
+def word_entities(document: Document, text: TextConfig, check: DataCheck) -> list[WordEntity]:
+    """A document's entities in words of the whole document; what does not sit on word boundaries is noted."""
+    words = list(words_of(document, text))
+    check.longest_document = max(check.longest_document, len(words))
+    aligned = to_words(document.entities, [start for start, _ in words], [end for _, end in words])
+    check.misaligned.extend(f"{document.id or 'a document'}: {misalignment}" for misalignment in aligned.misaligned)
+    check.entities += len(document.entities)
+    return list(aligned.entities)
+
+
+def entities_in(window: Window, entities: Sequence[WordEntity]) -> list[WordEntity]:
+    """Those that lie wholly inside the window, in its own word numbers."""
+    first, stop = window.first_word, window.first_word + len(window.words)
+    inside = [entity for entity in entities if first <= entity.first and entity.last < stop]
+    if not first:
+        return inside
+    return [replace(e, fragments=tuple((start - first, end - first) for start, end in e.fragments)) for e in inside]
+
+
+def note_unreachable(check: DataCheck, config: HeadConfig, windows: Sequence[Window], entities: Sequence[WordEntity]) -> None:
+    """Counts gold that no window holds whole, or that the architecture's settings cannot express."""
+    reached: set[WordEntity] = set()
+    for window in windows:
+        inside = entities_in(window, entities)
+        for entity, reason in zip(inside, config.unreachable(inside), strict=True):
+            shift = window.first_word
+            whole = replace(entity, fragments=tuple((start + shift, end + shift) for start, end in entity.fragments))
+            if whole not in reached:
+                reached.add(whole)
+                check.unreachable.update([reason] if reason else [])
+    missed = len(entities) - len(reached)
+    if missed:
+        check.unreachable["longer than a window"] += missed
+
+
+def corpus_facts(labels: Sequence[str], per_document: Sequence[Sequence[WordEntity]], longest_document: int) -> CorpusFacts:
+    every = [entity for entities in per_document for entity in entities]
+    relations = {
+        relation for entities in per_document for *_, relation in sharing_pairs([entity.fragments for entity in entities])
+    }
+    at_one_word = (count for entities in per_document for count in Counter(entity.first for entity in entities).values())
+    return CorpusFacts(
+        labels=tuple(labels),
+        lengths=tuple(len(entity.word_indices) for entity in every),
+        spans=tuple(entity.last - entity.first + 1 for entity in every),
+        most_at_one_word=max(at_one_word, default=0),
+        most_in_a_document=max(map(len, per_document), default=0),
+        longest_document=longest_document,
+        discontinuous=any(len(entity.fragments) > 1 for entity in every),
+        crossing=Relation.CROSSING in relations,
+        nested=bool(relations - {Relation.CROSSING}),
+    )
+
+
+def strictest_policy(facts: CorpusFacts) -> Policy:
+    """The strictest overlap policy that the corpus itself keeps."""
+    if facts.crossing:
+        return "all"
+    return "nested" if facts.nested else "flat"

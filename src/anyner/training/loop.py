@@ -1,0 +1,284 @@
+"""The training loop, whole and visible: batches, losses, steps, dev score, best model, checkpoint."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+from accelerate import Accelerator
+from torch import Tensor
+
+from anyner.architectures.base import Losses
+from anyner.architectures.draw import Draw
+from anyner.encoding.batch import Batch, Example, training_batch
+from anyner.inference.recognizer import Recognizer
+from anyner.inference.tuning import Tuned, Tuner
+from anyner.training.batches import epoch_plan
+from anyner.training.checkpoint import Place, restore_checkpoint, write_checkpoint
+from anyner.training.config import TrainingConfig
+from anyner.training.frozen import FrozenPieces
+from anyner.training.losses import LossSums
+from anyner.training.optimizer import build_optimizer, schedule, set_rates
+from anyner.training.progress import EpochRecord, Listener, MetricsFile
+
+_WORLD_SEED = 2**31 - 1
+_AGREE_EVERY = 10
+"""Steps between two questions to all processes whether one was interrupted."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C was pressed; everything needed to resume has been written."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Share:
+    """One process's part of a batch; without a part of its own it stands in with an example that does not count."""
+
+    places: list[int]
+    batch: Batch
+    counts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a training ended."""
+
+    best_epoch: int
+    best_f1: float
+    epochs: int
+    steps: int
+    seconds: float
+    sentences_per_second: float
+    """Of the median epoch, dev scoring aside."""
+
+
+class Trainer:
+    """Trains a recognizer's model on examples and keeps the epoch with the best strict F1 on dev."""
+
+    def __init__(
+        self,
+        recognizer: Recognizer,
+        examples: Sequence[Example],
+        tuner: Tuner,
+        config: TrainingConfig,
+        *,
+        folder: Path,
+        keep_best: Callable[[Tuned], None],
+        listener: Listener,
+        accelerator: Accelerator,
+        bfloat16: bool = False,
+    ) -> None:
+        self.recognizer, self.examples, self.tuner, self.config = recognizer, examples, tuner, config
+        self.folder, self.keep_best, self.listener, self.accelerator = folder, keep_best, listener, accelerator
+        self.sizes = [len(example.rows.piece_ids) for example in examples]
+        self.model, self.bfloat16 = recognizer.model, bfloat16
+        self.optimizer = build_optimizer(self.model, config)
+        self.wrapped: Any = accelerator.prepare(self.model)
+        self.steps = sum(self._steps_in(epoch) for epoch in range(config.epochs))
+        self.place = Place(0, 0, 0, -1.0, -1, 0.0, 0, {})
+        self._frozen: FrozenPieces | None = None
+        self._stop_asked = False
+
+    def _steps_in(self, epoch: int) -> int:
+        return -(-len(epoch_plan(self.sizes, self.config, epoch)) // self.config.accumulate)
+
+    def resume(self) -> None:
+        """Goes back to the last checkpoint in the folder."""
+        self.place = restore_checkpoint(self.folder, self.model, self.optimizer)
+        self.accelerator.wait_for_everyone()  # the next checkpoint must not be written while another process reads this one
+
+    def train(self) -> Outcome:
+        writes = self.accelerator.is_main_process
+        self._metrics = MetricsFile(self.folder / "metrics.jsonl", keep=self.place.records, writes=writes)
+        self._best_f1, self._best_epoch, self._step = self.place.best_f1, self.place.best_epoch, self.place.step
+        self._began = time.monotonic() - self.place.seconds
+        self._saved = time.monotonic()
+        rates: list[float] = []
+        epoch = self.place.epoch - 1
+        with self._interruptible():
+            for epoch in range(self.place.epoch, self.config.epochs):
+                sums = LossSums({name: list(total) for name, total in self.place.loss_sums.items()})
+                rates.append(self._train_epoch(epoch, self.place.batch, sums))
+                self._score(epoch, sums, rates[-1])
+                self.place = self._placed(epoch + 1, 0, LossSums())
+                patience = self.config.patience
+                if patience is not None and epoch - self._best_epoch >= patience:
+                    self.listener.note(f"no better dev F1 for {patience} epochs: stopped")
+                    break
+                if self._checkpoint_due():
+                    self._write_checkpoint()
+        return Outcome(
+            best_epoch=self._best_epoch,
+            best_f1=self._best_f1,
+            epochs=epoch + 1,
+            steps=self._step,
+            seconds=time.monotonic() - self._began,
+            sentences_per_second=median(rates) if rates else 0.0,
+        )
+
+    @property
+    def _device(self) -> torch.device:
+        return self.accelerator.device  # type: ignore[no-any-return]
+
+    def _train_epoch(self, epoch: int, skipped: int, sums: LossSums) -> float:
+        """Trains the batches of one epoch from `skipped` on; returns sentences a second."""
+        self._freeze(epoch < self.config.frozen_epochs)
+        plan = epoch_plan(self.sizes, self.config, epoch)
+        accumulate = self.config.accumulate
+        self.wrapped.train()
+        began, sentences, shown = time.monotonic(), 0, 0.0
+        for number in range(skipped, len(plan)):
+            together = min(accumulate, len(plan) - number // accumulate * accumulate)
+            self._one_batch(self._share(plan[number], epoch), epoch, number, together, sums)
+            sentences += len(plan[number])
+            if time.monotonic() - shown > 0.5:
+                shown = time.monotonic()
+                spent = shown - self._began
+                left = spent * (self.steps - self._step) / max(1, self._step)
+                self.listener.step(epoch + 1, (number + 1) / len(plan), sum(sums.means().values()), left)
+            if (number + 1) % accumulate == 0:
+                self._pause_if_due(epoch, number + 1, sums)
+        if self._device.type == "cuda":
+            torch.cuda.synchronize()
+        return sentences / max(1e-9, time.monotonic() - began)
+
+    def _share(self, places: list[int], epoch: int) -> _Share:
+        """This process's part of a batch, on the device. The batch is the same whatever the number of processes."""
+        mine = places[self.accelerator.process_index :: self.accelerator.num_processes]
+        stand_in = mine or places[:1]
+        frame = self.recognizer.vocabulary.frame
+        examples = [self.examples[place] for place in stand_in]
+        if self.config.word_dropout:
+            examples = [self._with_hidden_words(example, epoch) for example in examples]
+        batch = training_batch(examples, frame)
+        return _Share(stand_in, batch.to(self._device), counts=bool(mine))
+
+    def _with_hidden_words(self, example: Example, epoch: int) -> Example:
+        words = example.rows.window
+        drawn = Draw(self.config.seed, epoch + 1).uniform("word dropout", [words.content_key], len(words.words))[0]
+        unknown = self.recognizer.vocabulary.frame.unknown
+        return replace(example, rows=example.rows.without(drawn < self.config.word_dropout, unknown))
+
+    def _one_batch(self, share: _Share, epoch: int, number: int, together: int, sums: LossSums) -> None:
+        """Gradients of one batch, and a step after the last of those whose gradients are averaged `together`."""
+        config, accelerator = self.config, self.accelerator
+        torch.manual_seed(_seed(config.seed, epoch, number, accelerator.process_index))
+        set_rates(self.optimizer, schedule(self._step, self.steps, config.warmup))
+        pieces = self._frozen.batch(share.places) if self._frozen is not None else None
+        with torch.autocast(self._device.type, torch.bfloat16, enabled=self.bfloat16):
+            losses = self.wrapped(share.batch, Draw(config.seed, epoch + 1, self._step), pieces)
+        accelerator.backward(self._total(losses, share.counts, sums) / together)
+        if number % config.accumulate == together - 1:
+            torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.clip)
+            self.optimizer.step()
+            self.optimizer.zero_grad(set_to_none=True)
+            self._step += 1
+
+    def _total(self, losses: Losses, counts: bool, sums: LossSums) -> Tensor:
+        """The weighted parts, each divided by its denominator over all processes; DDP averages, so the world multiplies."""
+        world, share = self.accelerator.num_processes, float(counts)
+        both = [torch.stack((p.numerator.detach().float(), p.denominator.detach().float())) for p in losses.values()]
+        everyone = torch.stack(both)  # (P, 2)
+        if world > 1:
+            everyone = self.accelerator.reduce(everyone * share, "sum")
+        sums.add(losses, everyone)
+        total = torch.zeros((), device=self._device)
+        for part, denominator in zip(losses.values(), everyone[:, 1], strict=True):
+            total = total + part.weight * world * share * part.numerator / denominator.clamp_min(1e-12)
+        return total
+
+    def _freeze(self, frozen: bool) -> None:
+        self.model.encoder.pretrained.requires_grad_(not frozen)
+        if not frozen:
+            self._frozen = None
+        elif self._frozen is None:
+            frame = self.recognizer.vocabulary.frame
+            self._frozen = FrozenPieces(self.model, self.examples, frame, self.config.batch_tokens, self.config.precision)
+
+    def _score(self, epoch: int, sums: LossSums, rate: float) -> None:
+        tuned = self.tuner.tune()
+        better = tuned.score.f1 > self._best_f1
+        if better:
+            self._best_f1, self._best_epoch = tuned.score.f1, epoch
+            if self.accelerator.is_main_process:
+                self.keep_best(tuned)
+        record = EpochRecord(
+            epoch=epoch + 1,
+            step=self._step,
+            losses={name: round(value, 6) for name, value in sums.means().items()},
+            dev_precision=tuned.score.precision,
+            dev_recall=tuned.score.recall,
+            dev_f1=tuned.score.f1,
+            thresholds=dict(tuned.thresholds),
+            sentences_per_second=round(rate, 1),
+            seconds=round(time.monotonic() - self._began, 2),
+            best=better,
+        )
+        self.listener.epoch(record)
+        self._metrics.add(record)
+
+    def _placed(self, epoch: int, batch: int, sums: LossSums) -> Place:
+        seconds = time.monotonic() - self._began
+        best = (self._best_f1, self._best_epoch)
+        return Place(self._step, epoch, batch, *best, seconds, self._metrics.records, sums.plain())
+
+    def _checkpoint_due(self) -> bool:
+        every = self.config.checkpoint_steps
+        by_steps = every is not None and self._step % every == 0
+        return by_steps or time.monotonic() - self._saved > 60 * self.config.checkpoint_minutes
+
+    def _pause_if_due(self, epoch: int, batch: int, sums: LossSums) -> None:
+        stop = self._all_stop()
+        if stop or self._checkpoint_due():
+            self.place = self._placed(epoch, batch, sums)
+            self._write_checkpoint()
+        if stop:
+            raise Interrupted
+
+    def _all_stop(self) -> bool:
+        """Whether to stop now. Processes agree on the step now and then: one that left alone would leave the others waiting."""
+        if self.accelerator.num_processes == 1:
+            return self._stop_asked
+        if self._step % _AGREE_EVERY:
+            return False
+        asked = torch.tensor(float(self._stop_asked), device=self._device)
+        return bool(self.accelerator.reduce(asked, "sum") > 0)
+
+    def _write_checkpoint(self) -> None:
+        if self.accelerator.is_main_process:
+            write_checkpoint(self.folder, self.model, self.optimizer, self.place)
+        self._saved = time.monotonic()
+
+    @contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """The first Ctrl-C asks the loop to stop after its step; a second one stops at once."""
+
+        def ask(number: int, frame: object) -> None:
+            if self._stop_asked:
+                raise KeyboardInterrupt
+            self._stop_asked = True
+
+        try:
+            before = signal.signal(signal.SIGINT, ask)
+        except ValueError:  # not in the main thread: no signals there
+            yield
+            return
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+def _seed(*parts: int) -> int:
+    """One number from several, the same everywhere: what dropout is drawn from at each step."""
+    mixed = 0
+    for part in parts:
+        mixed = (mixed * 1_000_003 + part + 1) % _WORLD_SEED
+    return mixed

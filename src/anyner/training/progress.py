@@ -1,0 +1,132 @@
+"""What a training says while it runs: a live table on a terminal, plain lines elsewhere, `metrics.jsonl` always."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+
+@dataclass(frozen=True, slots=True)
+class EpochRecord:
+    """One line of metrics.jsonl."""
+
+    epoch: int
+    step: int
+    losses: dict[str, float]
+    dev_precision: float
+    dev_recall: float
+    dev_f1: float
+    thresholds: dict[str, float]
+    sentences_per_second: float
+    seconds: float
+    """Since the training began, interruptions not counted."""
+    best: bool
+
+
+class Listener(Protocol):
+    """Whoever wants to follow a training."""
+
+    def note(self, line: str) -> None: ...
+    def step(self, epoch: int, done: float, loss: float | None, seconds_left: float) -> None: ...
+    def epoch(self, record: EpochRecord) -> None: ...
+
+
+class Silent:
+    """Says nothing."""
+
+    def note(self, line: str) -> None:
+        pass
+
+    def step(self, epoch: int, done: float, loss: float | None, seconds_left: float) -> None:
+        pass
+
+    def epoch(self, record: EpochRecord) -> None:
+        pass
+
+
+class TerminalListener:
+    """A live table with the time left when stderr is a terminal; one line an epoch when it is not."""
+
+    def __init__(self) -> None:
+        self._console = Console(file=sys.stderr)
+        self._records: list[EpochRecord] = []
+        self._status = ""
+        self._live: Live | None = None
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._live = Live(console=self._console, refresh_per_second=4, transient=False)
+            self._live.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._live is not None:
+            self._status = ""
+            self._live.update(self._drawn())
+            self._live.stop()
+
+    def note(self, line: str) -> None:
+        self._console.print(Text(line), soft_wrap=True)
+
+    def step(self, epoch: int, done: float, loss: float | None, seconds_left: float) -> None:
+        if self._live is not None:
+            shown = f", loss {loss:.4f}" if loss is not None else ""
+            self._status = f"epoch {epoch}: {done:4.0%}{shown}, {_clock(seconds_left)} left"
+            self._live.update(self._drawn())
+
+    def epoch(self, record: EpochRecord) -> None:
+        self._records.append(record)
+        if self._live is not None:
+            self._live.update(self._drawn())
+        else:
+            losses = " ".join(f"{name} {value:.4f}" for name, value in record.losses.items())
+            mark = " *" if record.best else ""
+            self.note(
+                f"epoch {record.epoch}: loss {losses}, dev P {record.dev_precision:.2%} R {record.dev_recall:.2%} "
+                f"F1 {record.dev_f1:.2%}, {record.sentences_per_second:,.0f} sentences/s, {_clock(record.seconds)}{mark}"
+            )
+
+    def _drawn(self) -> Group:
+        table = Table("epoch", "loss", "dev P", "dev R", "dev F1", "sentences/s", "time", box=None, header_style="bold")
+        for record in self._records[-30:]:
+            table.add_row(
+                str(record.epoch),
+                " ".join(f"{value:.4f}" for value in record.losses.values()),
+                *(f"{100 * value:.2f}" for value in (record.dev_precision, record.dev_recall, record.dev_f1)),
+                f"{record.sentences_per_second:,.0f}",
+                _clock(record.seconds),
+                style="green" if record.best else None,
+            )
+        return Group(table, Text(self._status))
+
+
+class MetricsFile:
+    """`metrics.jsonl`: one line an epoch; on resuming, lines after the checkpoint are cut off. One process writes it."""
+
+    def __init__(self, path: Path, keep: int, writes: bool = True) -> None:
+        self._path, self._writes = path, writes
+        self.records = keep
+        if writes:
+            lines = path.read_text(encoding="utf-8").splitlines(keepends=True)[:keep] if path.is_file() else []
+            path.write_text("".join(lines), encoding="utf-8")
+            self.records = len(lines)
+
+    def add(self, record: EpochRecord) -> None:
+        self.records += 1
+        if self._writes:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(asdict(record)) + "\n")
+
+
+def _clock(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"

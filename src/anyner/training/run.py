@@ -1,0 +1,178 @@
+"""From a recipe to a model folder: read, check, build, train, write."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from accelerate import Accelerator, DistributedDataParallelKwargs
+
+import anyner
+from anyner.architectures.registry import head_class
+from anyner.encoding.batch import Example, Rows
+from anyner.encoding.encoder import Encoder
+from anyner.encoding.pretrained import pretrained_encoder
+from anyner.errors import AnynerError
+from anyner.inference.config import ModelConfig
+from anyner.inference.recognizer import Recognizer
+from anyner.inference.tuning import Tuned, Tuner
+from anyner.model import NerModel
+from anyner.storage.card import card
+from anyner.storage.files import CARD, CONFIG, METRICS, RECIPE, write_text
+from anyner.storage.load import read_config
+from anyner.storage.save import save
+from anyner.training.checkpoint import has_checkpoint, remove_checkpoint
+from anyner.training.config import Recipe
+from anyner.training.data import (
+    DataCheck,
+    Splits,
+    corpus_facts,
+    entities_in,
+    note_unreachable,
+    read_data,
+    strictest_policy,
+    word_entities,
+)
+from anyner.training.loop import Outcome, Trainer
+from anyner.training.optimizer import trainable_summary
+from anyner.training.progress import Listener, Silent
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingResult:
+    folder: Path
+    outcome: Outcome
+
+
+def run(recipe: Recipe, folder: Path, resume: bool = False, listener: Listener | None = None) -> TrainingResult:
+    """Trains one model; its folder holds the best epoch's model, the recipe, the card and metrics.jsonl."""
+    listener = listener or Silent()
+    accelerator = _accelerator()
+    _check_folder(folder, resume)
+    accelerator.wait_for_everyone()  # nobody may write before all have looked
+    data = read_data(recipe.data, recipe.text)
+    if not any(document.entities for document in data.train):
+        raise AnynerError("data.train has no entity at all: there is nothing to learn")
+    if not any(document.entities for document in data.dev):
+        raise AnynerError("data.dev has no entity at all: no epoch and no threshold can be chosen on it")
+    recognizer, examples, check = prepare(recipe, data)
+    recognizer.model.to(accelerator.device)
+    _tell(listener, recipe, data, recognizer, check)
+    tuner = Tuner(recognizer, data.dev)
+    kept = _Keeper(recognizer, recipe, folder, data)
+    trainer = Trainer(
+        recognizer,
+        examples,
+        tuner,
+        recipe.training,
+        folder=folder,
+        keep_best=kept.keep,
+        listener=listener,
+        accelerator=accelerator,
+        bfloat16=_in_bfloat16(recipe),
+    )
+    if resume:
+        trainer.resume()
+    if accelerator.is_main_process:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_text(folder / RECIPE, recipe.to_yaml())
+    outcome = trainer.train()
+    if accelerator.is_main_process:
+        kept.finish(outcome)
+        remove_checkpoint(folder)
+    accelerator.wait_for_everyone()
+    return TrainingResult(folder, outcome)
+
+
+def prepare(recipe: Recipe, data: Splits) -> tuple[Recognizer, list[Example], DataCheck]:
+    """A new, untrained recognizer and the training examples, with what was noticed in the data."""
+    torch.manual_seed(recipe.training.seed)
+    labels = data.labels
+    check = DataCheck(problems=data.problems)
+    entities = [word_entities(document, recipe.text, check) for document in data.train]
+    facts = corpus_facts(labels, entities, check.longest_document)
+    head_type = head_class(recipe.architecture)
+    head_config = head_type.Config.of(recipe.head, "head").fitted(facts)
+    pretrained, vocabulary = pretrained_encoder(recipe.encoder, (document.text for document in data.train))
+    encoder = Encoder(recipe.encoder, pretrained)
+    model = NerModel(encoder, head_type(head_config, labels, encoder))
+    model.head.start(encoder)
+    config = ModelConfig(
+        anyner_version=anyner.__version__,
+        architecture=recipe.architecture,
+        head=head_config.model_dump(mode="json"),
+        labels=labels,
+        text=recipe.text,
+        encoder=recipe.encoder,
+        pretrained={key: value for key, value in pretrained.config.to_dict().items() if key not in ("auto_map", "_name_or_path")},
+        thresholds=head_type.default_thresholds(),
+        options=head_type.CallOptions().model_dump(mode="json"),
+        overlap=strictest_policy(facts) if recipe.overlap == "auto" else recipe.overlap,
+        seed=recipe.training.seed,
+    )
+    recognizer = Recognizer(model, vocabulary, config, recipe.training.precision)
+    examples: list[Example] = []
+    for document, in_words in zip(data.train, entities, strict=True):
+        windows = recognizer.windows([document])
+        note_unreachable(check, head_config, windows, in_words)
+        for window in windows:
+            rows = Rows.of(window, vocabulary.frame, recognizer.proposer.prompt)
+            examples.append(Example.of(rows, entities_in(window, in_words), labels, document.labels))
+    check.unknown_labels.update(e.label for document in data.dev for e in document.entities if e.label not in labels)
+    return recognizer, examples, check
+
+
+def _accelerator() -> Accelerator:
+    # A frozen encoder, or a head that alternates objectives, leaves parameters without gradient in some steps.
+    several = DistributedDataParallelKwargs(find_unused_parameters=True)
+    # Its own mixed precision can be set only once in a process: the loop does that part.
+    return Accelerator(cpu=not torch.cuda.is_available(), mixed_precision="no", kwargs_handlers=[several])
+
+
+def _in_bfloat16(recipe: Recipe) -> bool:
+    wanted = recipe.training.precision
+    if wanted == "auto":
+        return torch.cuda.is_available() and torch.cuda.is_bf16_supported()
+    return wanted == "bfloat16"
+
+
+def _check_folder(folder: Path, resume: bool) -> None:
+    if resume and not has_checkpoint(folder):
+        raise AnynerError(f"{folder} holds no checkpoint to resume from")
+    if not resume and has_checkpoint(folder):
+        raise AnynerError(f"{folder} holds an unfinished training: resume it, or choose another output folder")
+    if not resume and (folder / CONFIG).exists():
+        raise AnynerError(f"{folder} already holds a model: choose another output folder")
+
+
+def _tell(listener: Listener, recipe: Recipe, data: Splits, recognizer: Recognizer, check: DataCheck) -> None:
+    entities = sum(len(document.entities) for document in data.train)
+    listener.note(
+        f"{recipe.architecture} on {recipe.encoder.source}: {len(data.train):,} training documents with {entities:,} entities, "
+        f"{len(data.dev):,} for dev; labels {', '.join(data.labels)}; overlap policy {recognizer.config.overlap}"
+    )
+    listener.note(f"trainable parameters: {trainable_summary(recognizer.model)}")
+    for line in check.lines():
+        listener.note(f"note: {line}")
+
+
+class _Keeper:
+    """Writes the model folder whenever an epoch is the best so far, and the card when the training is over."""
+
+    def __init__(self, recognizer: Recognizer, recipe: Recipe, folder: Path, data: Splits) -> None:
+        self._recognizer, self._recipe, self._folder, self._data = recognizer, recipe, folder, data
+
+    def keep(self, tuned: Tuned) -> None:
+        config = self._recognizer.config.updated({"thresholds": dict(tuned.thresholds)}, CONFIG)
+        save(Recognizer(self._recognizer.model, self._recognizer.vocabulary, config), self._folder)
+        score = tuned.score.to_json()
+        write_text(self._folder / METRICS, json.dumps({"dev": score, "documents": len(self._data.dev)}, indent=2) + "\n")
+
+    def finish(self, outcome: Outcome) -> None:
+        metrics = json.loads((self._folder / METRICS).read_text(encoding="utf-8"))
+        metrics["training"] = asdict(outcome)
+        write_text(self._folder / METRICS, json.dumps(metrics, indent=2) + "\n")
+        config = read_config(self._folder)  # with the thresholds of the best epoch
+        write_text(self._folder / CARD, card(config, metrics, self._recipe.to_yaml(), len(self._data.train)))
