@@ -1,0 +1,5 @@
+"""`python -m anyner` is the command line."""
+
+from anyner.cli.main import run
+
+run()

@@ -1,0 +1,86 @@
+"""Options that several commands share, and the reading of `name=value`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from anyner.errors import AnynerError
+
+if TYPE_CHECKING:
+    from anyner.inference.recognizer import Recognizer
+
+
+def _checked_overlap(value: str | None) -> str | None:
+    from anyner.overlap import POLICIES
+
+    if value is not None and value not in POLICIES:
+        raise typer.BadParameter(f"{value!r} is not one of {', '.join(POLICIES)}")
+    return value
+
+
+OverlapOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="POLICY",
+        callback=_checked_overlap,
+        help="Entities kept where several share words: all, nested, flat or longest. Default: as trained.",
+    ),
+]
+ThresholdOption = Annotated[
+    list[str] | None, typer.Option(metavar="NAME=VALUE", help="A threshold of the model, instead of the tuned one. Repeatable.")
+]
+CallOption = Annotated[
+    list[str] | None, typer.Option(metavar="KEY=VALUE", help="An option of the model's architecture. Repeatable.")
+]
+DeviceOption = Annotated[
+    str | None, typer.Option(metavar="DEVICE", help="cpu, cuda, cuda:1, mps. Default: a GPU when there is one.")
+]
+BatchTokensOption = Annotated[int | None, typer.Option(min=64, metavar="N", help="Most pieces read at once, padding included.")]
+FormatOption = Annotated[str | None, typer.Option(metavar="FORMAT", help="Format of the corpus. Default: told from its content.")]
+
+
+def read_thresholds(given: Sequence[str] | None) -> dict[str, float]:
+    """`name=number` as a mapping."""
+    thresholds: dict[str, float] = {}
+    for one in given or ():
+        name, value = _parted(one, "--threshold")
+        try:
+            thresholds[name] = float(value)
+        except ValueError:
+            raise AnynerError(f"--threshold {one!r}: {value!r} is not a number") from None
+    return thresholds
+
+
+def read_options(given: Sequence[str] | None) -> dict[str, Any]:
+    """`key=value` as a mapping; values are read as YAML."""
+    import yaml
+
+    options: dict[str, Any] = {}
+    for one in given or ():
+        key, value = _parted(one, "--option")
+        try:
+            options[key] = yaml.safe_load(value)
+        except yaml.YAMLError:
+            raise AnynerError(f"--option {one!r}: the value is not valid YAML") from None
+    return options
+
+
+def load_model(name: str | None, device: str | None) -> Recognizer:
+    """The model of that name, else the bundled general one."""
+    from anyner.storage.bundled import bundled_names
+
+    if name is None and "general-en" not in bundled_names():
+        raise AnynerError("no model is bundled with this installation: name one with --model (a folder or a hub id)")
+    from anyner.storage.load import load
+
+    return load(name or "general-en", device)
+
+
+def _parted(given: str, option: str) -> tuple[str, str]:
+    name, equals, value = given.partition("=")
+    if not equals or not name.strip():
+        raise AnynerError(f"{option} {given!r}: write name=value")
+    return name.strip(), value.strip()

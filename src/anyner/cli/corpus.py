@@ -1,0 +1,111 @@
+"""How a command names a corpus: a file, a folder, `-` for stdin, or the embedded `synthetic[:contiguous][:SPLIT]`."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from anyner.corpora.corpus import Corpus, Problem
+from anyner.errors import AnynerError
+
+if TYPE_CHECKING:
+    from anyner.corpora.synthetic.words import Split
+
+STDIN = "standard input"
+CORPUS_HELP = "A file, a brat folder, - for stdin, or synthetic[:contiguous][:train|dev|test], the embedded corpus."
+_SPLITS: dict[str, Split] = {"train": "train", "dev": "dev", "test": "test"}
+_SIZES = {"train": 1500, "dev": 200, "test": 400}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One corpus among those that a name stands for: `train`, `dev`, `test`, or the only one, under the name itself."""
+
+    name: str
+    corpus: Corpus
+
+
+@dataclass(frozen=True, slots=True)
+class _Embedded:
+    contiguous: bool
+    split: Split | None
+
+    def corpus(self, split: Split) -> Corpus:
+        from anyner.corpora.synthetic import synthetic
+
+        return synthetic(_SIZES[split], contiguous=self.contiguous, split=split)
+
+
+def read_corpus(name: str, format: str | None = None, split: Split = "test") -> Corpus:  # noqa: A002
+    """The one corpus of that name; `split` is the one taken of the embedded corpus when its name does not say."""
+    from anyner.corpora.reading import read
+
+    if embedded := _embedded(name):
+        return embedded.corpus(embedded.split or split)
+    return _read_stdin(format) if name == "-" else read(name, format)
+
+
+def read_parts(name: str, format: str | None = None) -> list[Part]:  # noqa: A002
+    """Every corpus of that name: the splits of a folder or of the embedded corpus, else the corpus itself."""
+    from anyner.corpora.reading import read_splits
+
+    embedded, folder = _embedded(name), Path(name)
+    if embedded and embedded.split is None:
+        return [Part(split, embedded.corpus(split)) for split in _SPLITS.values()]
+    if not embedded and folder.is_dir() and next(folder.glob("*.ann"), None) is None:
+        splits = read_splits(folder, format)
+        named = {"train": splits.train, "dev": splits.dev, "test": splits.test}
+        return [Part(split, corpus) for split, corpus in named.items() if corpus is not None]
+    return [Part(name, read_corpus(name, format))]
+
+
+def recipe_data(name: str) -> dict[str, Any]:
+    """The `data` of a recipe that trains on the corpus of that name."""
+    embedded = _embedded(name)
+    if embedded is None:
+        return {"folder": name}
+    if embedded.split:
+        raise AnynerError(f"--data {name}: a training takes train and dev of the embedded corpus: leave ':{embedded.split}' out")
+    return {"synthetic": {"contiguous": embedded.contiguous}}
+
+
+def tell_problems(problems: Sequence[Problem], shown: int = 5) -> None:
+    """How many there are, and the first of them, on stderr."""
+    if not problems:
+        return
+    dropped = sum(not problem.kept for problem in problems)
+    typer.echo(f"{len(problems)} problems while reading ({dropped} dropped):", err=True)
+    for problem in problems[:shown]:
+        typer.echo(f"  {problem}", err=True)
+    if len(problems) > shown:
+        typer.echo(f"  and {len(problems) - shown} more: anyner inspect --problems lists them", err=True)
+
+
+def _embedded(name: str) -> _Embedded | None:
+    first, *rest = name.split(":")
+    if first != "synthetic":
+        return None
+    contiguous = rest[:1] == ["contiguous"]
+    rest = rest[contiguous:]
+    if len(rest) > 1 or (rest and rest[0] not in _SPLITS):
+        raise AnynerError(f"{name}: the embedded corpus is named synthetic[:contiguous][:train|dev|test]")
+    return _Embedded(contiguous, _SPLITS[rest[0]] if rest else None)
+
+
+def _read_stdin(format: str | None) -> Corpus:  # noqa: A002
+    from anyner.corpora.reading import read
+
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "stdin"
+        path.write_bytes(sys.stdin.buffer.read())
+        try:
+            corpus = read(path, format)
+        except AnynerError as error:
+            raise AnynerError(str(error).replace(str(path), STDIN)) from None
+    return replace(corpus, problems=tuple(replace(problem, file=STDIN) for problem in corpus.problems))

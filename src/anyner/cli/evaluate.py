@@ -1,0 +1,83 @@
+"""`anyner evaluate`: a model measured on a corpus."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anyner.cli.choices import (
+    CallOption,
+    DeviceOption,
+    FormatOption,
+    OverlapOption,
+    ThresholdOption,
+    load_model,
+    read_options,
+    read_thresholds,
+)
+from anyner.cli.corpus import CORPUS_HELP, read_corpus, tell_problems
+from anyner.cli.output import check_writable, write_out
+from anyner.corpora.corpus import Corpus
+from anyner.errors import AnynerError
+
+
+def evaluate(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A folder, bundled name or hub id.")],
+    corpus: Annotated[str, typer.Argument(metavar="CORPUS", help=CORPUS_HELP)],
+    *,
+    format: FormatOption = None,  # noqa: A002
+    train: Annotated[
+        str | None, typer.Option(metavar="CORPUS", help="The training corpus: entities seen in it are scored apart.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON; ratios from 0 to 1.")] = False,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write here instead of stdout.")] = None,
+    overlap: OverlapOption = None,
+    threshold: ThresholdOption = None,
+    option: CallOption = None,
+    device: DeviceOption = None,
+) -> None:
+    """Score a model on a corpus.
+
+    Strict F1 first, then softer scores, averages, labels, slices and causes of errors.
+
+    \b
+    Examples:
+      anyner evaluate runs/genia data/genia/test.jsonl --train data/genia/train.jsonl
+      anyner evaluate runs/demo synthetic:contiguous:test --json -o figures.json
+    """
+    if output is not None:
+        check_writable(output)
+    thresholds, options = read_thresholds(threshold), read_options(option)
+    gold = read_corpus(corpus, format)
+    tell_problems(gold.problems)
+    if not gold.documents:
+        raise AnynerError(f"{corpus}: holds no document to score on")
+    seen = read_corpus(train, split="train") if train else None
+    from anyner.api import evaluate as evaluate_model
+    from anyner.evaluation.report import render
+    from anyner.evaluation.slices import surface_forms
+
+    recognizer = load_model(model, device)
+    _tell_unknown_labels(gold, recognizer.config.labels)
+    measured = evaluate_model(
+        recognizer,
+        gold,
+        train_surfaces=surface_forms(seen.documents) if seen else None,
+        options=options,
+        thresholds=thresholds,
+        overlap=overlap,
+    )
+    report = json.dumps(measured.to_json(), indent=2, ensure_ascii=False) + "\n" if as_json else render(measured)
+    write_out(output, lambda file: file.write(report))
+
+
+def _tell_unknown_labels(gold: Corpus, known: Collection[str]) -> None:
+    unknown = Counter(e.label for document in gold for e in document.entities if e.label not in known)
+    if unknown:
+        named = ", ".join(f"{label} ({count})" for label, count in unknown.most_common())
+        typer.echo(f"labels that the model does not know count as missed: {named}", err=True)

@@ -1,0 +1,101 @@
+"""`anyner info`: this installation, or one model."""
+
+from __future__ import annotations
+
+import json
+import platform
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anyner import __version__
+from anyner.cli.output import listing
+from anyner.errors import AnynerError
+
+
+def info(
+    model: Annotated[str | None, typer.Argument(metavar="MODEL", help="A folder, bundled name or hub id.")] = None,
+) -> None:
+    """Tell about this installation, or about a model.
+
+    Versions and devices; of a model its labels, settings and figures on dev.
+
+    \b
+    Examples:
+      anyner info
+      anyner info runs/demo
+    """
+    typer.echo(listing(_installation() if model is None else _model(model)))
+
+
+def _installation() -> list[tuple[str, object]]:
+    from importlib.metadata import version
+
+    import torch
+
+    from anyner.architectures.registry import names
+    from anyner.storage.bundled import bundled_names
+
+    gpus = [f"cuda:{number} ({torch.cuda.get_device_name(number)})" for number in range(torch.cuda.device_count())]
+    gpus += ["mps"] if torch.backends.mps.is_available() else []
+    return [
+        ("anyner", __version__),
+        ("python", platform.python_version()),
+        ("torch", torch.__version__),
+        ("transformers", version("transformers")),
+        ("platform", platform.platform()),
+        ("devices", ", ".join([*gpus, f"cpu ({torch.get_num_threads()} threads)"])),
+        ("architectures", ", ".join(names())),
+        ("bundled models", ", ".join(bundled_names()) or "none"),
+    ]
+
+
+def _model(name: str) -> list[tuple[str, object]]:
+    from anyner.storage.load import find, read_config
+
+    folder = find(name)
+    config = read_config(folder)
+    thresholds = ", ".join(f"{key} {value:g}" for key, value in config.thresholds.items())
+    options = ", ".join(f"{key} {value}" for key, value in config.options.items())
+    return [
+        ("model", folder),
+        ("architecture", config.architecture),
+        ("labels", ", ".join(config.labels)),
+        ("encoder", f"{config.encoder.source} ({config.pretrained.get('model_type', 'unknown kind')})"),
+        ("words", f"{config.text.splitter} splitter" + (", given words kept" if config.text.words == "given" else "")),
+        ("overlap", config.overlap),
+        ("thresholds", thresholds or "none"),
+        ("options", options or "none"),
+        ("weights", f"{config.weights}, {_size(folder)}"),
+        ("made by", f"anyner {config.anyner_version}"),
+        *_figures(folder),
+    ]
+
+
+def _size(folder: Path) -> str:
+    from anyner.storage.files import WEIGHTS
+
+    path = folder / WEIGHTS
+    return f"{path.stat().st_size / 1e6:,.1f} MB" if path.is_file() else f"{WEIGHTS} is missing"
+
+
+def _figures(folder: Path) -> list[tuple[str, object]]:
+    """What the card says of the run; nothing when the folder has no metrics."""
+    from anyner.storage.files import METRICS
+
+    path = folder / METRICS
+    if not path.is_file():
+        return []
+    try:
+        metrics = json.loads(path.read_text(encoding="utf-8"))
+        dev = metrics["dev"]
+        figures: list[tuple[str, object]] = [
+            ("dev P / R / F1", " / ".join(f"{100 * dev[key]:.2f}" for key in ("precision", "recall", "f1"))),
+            ("dev documents", metrics["documents"]),
+        ]
+        if training := metrics.get("training"):
+            figures.append(("best epoch", f"{training['best_epoch'] + 1} of {training['epochs']}"))
+    except (ValueError, KeyError, TypeError):
+        raise AnynerError(f"{path}: not the figures of a training") from None
+    return figures

@@ -1,0 +1,132 @@
+"""`anyner predict`: from texts to entities."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, TextIO
+
+import typer
+
+from anyner.cli.choices import (
+    BatchTokensOption,
+    CallOption,
+    DeviceOption,
+    OverlapOption,
+    ThresholdOption,
+    load_model,
+    read_options,
+    read_thresholds,
+)
+from anyner.cli.output import check_writable, counted, write_out
+from anyner.document import Document
+from anyner.errors import AnynerError
+
+_WIDTH_OF_FILES = 100
+
+
+class OutputFormat(StrEnum):
+    TEXT = "text"
+    JSONL = "jsonl"
+    BRAT = "brat"
+    HTML = "html"
+
+
+_BY_ENDING = {".jsonl": OutputFormat.JSONL, ".html": OutputFormat.HTML, ".htm": OutputFormat.HTML}
+
+
+def predict(
+    text: Annotated[str | None, typer.Argument(metavar="TEXT|-", help="One text; - reads it from stdin.")] = None,
+    *,
+    files: Annotated[
+        list[str] | None,
+        typer.Option("-i", "--input", metavar="FILE", help="A .txt file, or a corpus in any format. Repeatable."),
+    ] = None,
+    model: Annotated[str | None, typer.Option("-m", "--model", metavar="MODEL", help="A folder, bundled name or hub id.")] = None,
+    format: Annotated[  # noqa: A002
+        OutputFormat | None, typer.Option(help="Default: as the ending of OUT says, else text, a drawing.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="OUT", help="A file; for brat a new folder.")] = None,
+    lines: Annotated[bool, typer.Option("--lines", help="Every line of stdin or of a .txt file is a document.")] = False,
+    overlap: OverlapOption = None,
+    threshold: ThresholdOption = None,
+    option: CallOption = None,
+    device: DeviceOption = None,
+    batch_tokens: BatchTokensOption = None,
+) -> None:
+    """Find entities in texts.
+
+    \b
+    Examples:
+      anyner predict "Pain in the hip and the knees." --model runs/demo
+      cat notes.txt | anyner predict - --lines --format jsonl --model runs/demo > notes.jsonl
+      anyner predict -i report.txt -i test.conll --model runs/demo -o found.html
+      anyner predict -i reports.jsonl --model runs/demo --format brat -o found/
+    """
+    if (text is None) == (not files):
+        raise typer.BadParameter("give one TEXT, - for stdin, or -i FILE")
+    chosen = format or (_BY_ENDING.get(output.suffix.lower()) if output else None) or OutputFormat.TEXT
+    _check_target(chosen, output)
+    thresholds, options = read_thresholds(threshold), read_options(option)
+    from anyner.cli.texts import documents_of
+
+    recognizer = load_model(model, device)
+    documents = recognizer.stream(
+        documents_of(text, files or (), lines, recognizer.config.text.context),
+        options=options,
+        thresholds=thresholds,
+        overlap=overlap,
+        **({"batch_tokens": batch_tokens} if batch_tokens else {}),
+    )
+    mixed = output is None and sys.stdout.isatty()  # results on the same screen would be torn apart by a counter
+    _write(counted(documents, show=sys.stderr.isatty() and not mixed), chosen, output)
+
+
+def _check_target(chosen: OutputFormat, output: Path | None) -> None:
+    if chosen is not OutputFormat.BRAT:
+        if output is not None:
+            check_writable(output)
+    elif output is None:
+        raise AnynerError("--format brat writes a folder: name it with -o FOLDER")
+    elif output.exists() and (not output.is_dir() or any(output.iterdir())):
+        raise AnynerError(f"{output}: brat is written to a new or empty folder, and this is not one")
+
+
+def _write(documents: Iterable[Document], chosen: OutputFormat, output: Path | None) -> None:
+    if chosen is OutputFormat.BRAT and output is not None:
+        from anyner.corpora.writing import write
+
+        write(documents, output, "brat")
+        return
+    writers: dict[OutputFormat, Callable[[Iterable[Document], TextIO], None]] = {
+        OutputFormat.TEXT: _draw,
+        OutputFormat.JSONL: _write_jsonl,
+        OutputFormat.HTML: _write_html,
+    }
+    write_out(output, lambda file: writers[chosen](documents, file))
+
+
+def _write_jsonl(documents: Iterable[Document], file: TextIO) -> None:
+    for document in documents:
+        file.write(json.dumps(document.to_json(), ensure_ascii=False) + "\n")
+        file.flush()
+
+
+def _write_html(documents: Iterable[Document], file: TextIO) -> None:
+    from anyner.view.html import write
+
+    write(documents, file)
+
+
+def _draw(documents: Iterable[Document], file: TextIO) -> None:
+    from anyner.view.terminal import SMALLEST_WIDTH, draw
+
+    terminal = file.isatty()
+    width = max(SMALLEST_WIDTH, shutil.get_terminal_size().columns) if terminal else _WIDTH_OF_FILES
+    for number, document in enumerate(documents):
+        file.write("\n" * bool(number) + draw(document, width, colour=terminal and "NO_COLOR" not in os.environ) + "\n")

@@ -1,0 +1,98 @@
+"""`anyner train`: from a recipe to a model folder."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anyner.errors import AnynerError
+
+if TYPE_CHECKING:
+    from anyner.training.config import Recipe
+    from anyner.training.run import TrainingResult
+
+
+def train(
+    recipe: Annotated[Path | None, typer.Argument(metavar="RECIPE", help="A YAML file that says what to train on what.")] = None,
+    *,
+    data: Annotated[
+        str | None,
+        typer.Option(metavar="DIR", help="Instead of a recipe: a folder with train and dev files, or synthetic[:contiguous]."),
+    ] = None,
+    architecture: Annotated[str | None, typer.Option(metavar="A", help="With --data. Default: biaffine.")] = None,
+    encoder: Annotated[
+        str | None, typer.Option(metavar="E", help="With --data: a folder, a hub id, or fresh, a small new one (default).")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="DIR", help="The model folder. Default: runs/NAME of the recipe.")
+    ] = None,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the recipe, as training.epochs=5.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with the training that was stopped in DIR.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing on the way.")] = False,
+) -> None:
+    """Train a model; the folder holds the best epoch, judged on dev.
+
+    \b
+    Examples:
+      anyner train recipes/biaffine/genia.yaml --set encoder.source=models/minilm -o runs/genia
+      anyner train --data synthetic:contiguous --architecture biaffine --encoder fresh -o runs/demo
+      anyner train -o runs/genia --resume
+    """
+    if recipe is not None and (data or architecture or encoder):
+        raise typer.BadParameter("--data, --architecture and --encoder stand in for RECIPE: change one with --set")
+    if recipe is None and data is None and not (resume and output):
+        raise typer.BadParameter("give a RECIPE, or --data DIR, or -o DIR --resume")
+    if data is not None:
+        ready = _recipe_for(data, architecture or "biaffine", encoder or "fresh", changes or [])
+    else:
+        ready = _recipe_in(recipe, output, changes or [])
+    folder = output or Path("runs") / (recipe.stem if recipe else f"{ready.architecture}-{_plain_name(data or '')}")
+    result = _run(ready, folder, resume, quiet)
+    outcome = result.outcome
+    typer.echo(f"{result.folder}: dev F1 {100 * outcome.best_f1:.2f} (epoch {outcome.best_epoch + 1} of {outcome.epochs})")
+
+
+def _recipe_for(data: str, architecture: str, encoder: str, changes: list[str]) -> Recipe:
+    from anyner.cli.corpus import recipe_data
+    from anyner.training.config import Recipe, changed
+
+    plain = {"data": recipe_data(data), "architecture": architecture, "encoder": {"source": encoder}}
+    return Recipe.of(changed(plain, changes), "recipe")
+
+
+def _recipe_in(recipe: Path | None, output: Path | None, changes: list[str]) -> Recipe:
+    """The recipe of a file, else the one that an unfinished training left in its folder."""
+    from anyner.storage.files import RECIPE
+    from anyner.training.config import Recipe
+
+    if recipe is None and output is not None:
+        recipe = output / RECIPE
+        if not recipe.is_file():
+            raise AnynerError(f"{output}: holds no {RECIPE}, so there is no training to resume")
+    return Recipe.read(recipe or "", changes)
+
+
+def _run(recipe: Recipe, folder: Path, resume: bool, quiet: bool) -> TrainingResult:
+    from anyner.api import train as train_recipe
+    from anyner.training.loop import Interrupted
+    from anyner.training.progress import TerminalListener
+
+    try:
+        if quiet:
+            return train_recipe(recipe, folder, resume=resume)
+        with TerminalListener() as listener:
+            return train_recipe(recipe, folder, resume=resume, listener=listener)
+    except Interrupted:
+        again = f"anyner train -o {shlex.quote(str(folder))} --resume"
+        typer.echo(f"anyner: stopped, and all is saved: go on with: {again}", err=True)
+        raise typer.Exit(130) from None
+
+
+def _plain_name(data: str) -> str:
+    """`data/genia/` -> genia, `synthetic:contiguous` -> synthetic-contiguous."""
+    return Path(data).resolve().name.replace(":", "-")

@@ -1,0 +1,220 @@
+"""Whatever a user may hand over gives a result or one clear line; never a traceback, never half a file."""
+
+import json
+import pickle
+import shutil
+from pathlib import Path
+
+import pytest
+from command_line import anyner_command
+
+
+def predicted(model: Path, *arguments: object, stdin: str | bytes | None = None) -> list[dict[str, object]]:
+    answer = anyner_command("predict", *arguments, "-m", model, "--format", "jsonl", stdin=stdin)
+    assert (answer.code, answer.err) == (0, ""), answer
+    return [json.loads(line) for line in answer.out.splitlines()]
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\t \u3000\r\n"])
+def test_nothing_to_read_gives_no_entities(tiny_model: Path, text: str) -> None:
+    assert predicted(tiny_model, text) == [{"id": "", "text": text, "entities": []}]
+    assert predicted(tiny_model, "-", stdin=text.encode()) == [{"id": "", "text": text, "entities": []}]
+    assert anyner_command("predict", text, "-m", tiny_model).code == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x",
+        "a" * 10_000,
+        "nul \0 here",
+        "bell \x07 and \x1b[31mred",
+        "😀 👩‍👩‍👧 pain",
+        "ألم في الركبة اليسرى",
+        "כאב בברך",
+        "one\r\ntwo",
+        "e\u0301",
+    ],
+)
+def test_strange_text_comes_back_as_it_was(tiny_model: Path, text: str) -> None:
+    (item,) = predicted(tiny_model, "-", "--threshold", "score=0.1", stdin=text.encode())
+    assert item["text"] == text
+    for entity in item["entities"]:  # type: ignore[attr-defined]
+        assert entity["text"] == " ".join(text[start:end] for start, end in entity["fragments"])
+    drawn = anyner_command("predict", "-", "-m", tiny_model, stdin=text.encode())
+    assert drawn.code == 0 and not set(drawn.out) & set("\0\x07\x1b")
+
+
+def test_byte_order_marks_are_no_part_of_the_text(tiny_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"\xef\xbb\xbfone\r\ntwo")
+    assert [item["text"] for item in predicted(tiny_model, "-i", tmp_path / "a.txt")] == ["one\r\ntwo"]
+    assert [item["text"] for item in predicted(tiny_model, "-i", tmp_path / "a.txt", "--lines")] == ["one", "two"]
+    assert [item["text"] for item in predicted(tiny_model, "-", "--lines", stdin=b"\xef\xbb\xbfone\r\n\r\ntwo")] == [
+        "one",
+        "",
+        "two",
+    ]
+
+
+def test_not_utf_8(tiny_model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "latin.txt"
+    file.write_bytes(b"fine\nna\xefve\n")
+    for lines in ([], ["--lines"]):
+        anyner_command("predict", "-i", file, "-m", tiny_model, *lines).assert_one_line("latin.txt:2: not UTF-8")
+        anyner_command("predict", "-", "-m", tiny_model, *lines, stdin=b"ok\n\xff").assert_one_line("standard input:2: not UTF-8")
+    corpus = tmp_path / "latin.jsonl"
+    corpus.write_bytes(b'{"text": "na\xefve", "entities": []}\n')
+    for command in (["evaluate", tiny_model, corpus], ["inspect", corpus], ["convert", corpus, tmp_path / "out.jsonl"]):
+        anyner_command(*command).assert_one_line("latin.jsonl:1: not UTF-8")
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_an_argument_that_is_not_utf_8(tiny_model: Path) -> None:
+    anyner_command("predict", "na\udcefve", "-m", tiny_model).assert_one_line("lone surrogate")
+
+
+def test_lone_surrogates_in_jsonl_are_a_problem_with_its_line(tiny_model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "odd.jsonl"
+    file.write_text('{"text": "good", "entities": []}\n{"text": "bad \\ud800", "entities": []}\n')
+    answer = anyner_command("predict", "-i", file, "-m", tiny_model, "--format", "jsonl")
+    assert answer.code == 0 and len(answer.out.splitlines()) == 1
+    assert "odd.jsonl:2:" in answer.err and "surrogate" in answer.err
+    file.write_text('{"text": "bad \\ud800", "entities": []}\n')
+    anyner_command("predict", "-i", file, "-m", tiny_model).assert_one_line("odd.jsonl:1:")
+
+
+MALFORMED = {
+    "jsonl": "{not json\n",
+    "jsonl-tokens": '{"tokens": "no list"}\n',
+    "conll": "word\n",
+    "spans": "[{",
+    "w2ner": '{"a": 1}',
+    "dai": "one two\n0,9 X\n\n",
+}
+
+
+@pytest.mark.parametrize("format_name", MALFORMED)
+def test_malformed_files_of_each_format(format_name: str, tmp_path: Path) -> None:
+    file = tmp_path / "broken"
+    file.write_text(MALFORMED[format_name])
+    inspected = anyner_command("inspect", file, "--format", format_name)
+    if inspected.code:  # nothing of it could be read
+        inspected.assert_one_line("broken")
+    else:
+        assert "problems: 0" not in inspected.out and f"{file}:" in inspected.out
+
+
+def test_malformed_brat(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("one two")
+    (tmp_path / "a.ann").write_text("T1\tX 0 99\tone\nT2 garbage\nT3\tX 3 0\tone\n")
+    answer = anyner_command("inspect", tmp_path)
+    assert answer.code == 0 and "problems: 3" in answer.out
+    assert all(f"a.ann:{line}:" in answer.out for line in (1, 2, 3))
+
+
+ENTITIES = {
+    "out of range": [[0, 99]],
+    "reversed": [[3, 0]],
+    "overlapping itself": [[0, 3], [2, 5]],
+    "negative": [[-2, 3]],
+}
+
+
+@pytest.mark.parametrize("fragments", ENTITIES.values(), ids=ENTITIES)
+def test_bad_fragments_are_problems_with_file_and_line(tiny_model: Path, tmp_path: Path, fragments: list[list[int]]) -> None:
+    file = tmp_path / "gold.jsonl"
+    item = {"text": "one two", "entities": [{"label": "X", "fragments": fragments}, {"label": "X", "fragments": [[0, 3]]}]}
+    file.write_text(json.dumps(item) + "\n")
+    answer = anyner_command("evaluate", tiny_model, file, "--json")
+    assert answer.code == 0 and json.loads(answer.out)["documents"] == 1
+    assert f"{file}:1:" in answer.err and "1 problems while reading" in answer.err
+
+
+def test_duplicates_and_unknown_labels_are_told(tiny_model: Path, tmp_path: Path) -> None:
+    file = tmp_path / "gold.jsonl"
+    entity = {"label": "Unheard", "fragments": [[0, 3]]}
+    file.write_text(json.dumps({"text": "one two", "entities": [entity, entity]}) + "\n")
+    answer = anyner_command("evaluate", tiny_model, file, "--json")
+    assert answer.code == 0
+    assert f"{file}:1:" in answer.err and "Unheard (1)" in answer.err
+
+
+@pytest.fixture
+def broken_model(tiny_model: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(tiny_model, tmp_path / "model")
+
+
+def changed_config(model: Path, **changes: object) -> None:
+    path = model / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+
+def all_commands_refuse(model: Path, *parts: str) -> None:
+    anyner_command("predict", "x", "-m", model).assert_one_line(*parts)
+    anyner_command("evaluate", model, "synthetic").assert_one_line(*parts)
+
+
+def test_config_with_an_unknown_key(broken_model: Path) -> None:
+    changed_config(broken_model, colour="red")
+    all_commands_refuse(broken_model, "config.json", "colour")
+    anyner_command("info", broken_model).assert_one_line("config.json", "colour")
+
+
+def test_config_of_a_newer_format(broken_model: Path) -> None:
+    changed_config(broken_model, format=99, colour="red")
+    all_commands_refuse(broken_model, "config.json", "newer", "99")
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff\xfe"])
+def test_config_that_is_none(broken_model: Path, content: bytes) -> None:
+    (broken_model / "config.json").write_bytes(content)
+    all_commands_refuse(broken_model, "config.json")
+
+
+def test_config_of_an_unknown_architecture(broken_model: Path) -> None:
+    changed_config(broken_model, architecture="astrology")
+    all_commands_refuse(broken_model, "astrology")
+
+
+@pytest.mark.parametrize("kept", [0, 7, 1000, -1])
+def test_truncated_weights(broken_model: Path, kept: int) -> None:
+    path = broken_model / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:kept])
+    all_commands_refuse(broken_model, "model.safetensors")
+
+
+def test_a_pickle_in_place_of_the_weights(broken_model: Path) -> None:
+    (broken_model / "model.safetensors").write_bytes(pickle.dumps({"weights": [1.0]}))
+    all_commands_refuse(broken_model, "model.safetensors", "pickle")
+    (broken_model / "model.safetensors").rename(broken_model / "pytorch_model.bin")
+    all_commands_refuse(broken_model, "pickle")
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "config.json", "model.safetensors"])
+def test_missing_files(broken_model: Path, name: str) -> None:
+    (broken_model / name).unlink()
+    anyner_command("predict", "x", "-m", broken_model).assert_one_line(str(broken_model))
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json"])
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"model"', b"\xff\xfe"])
+def test_broken_tokenizer_files(broken_model: Path, name: str, content: bytes) -> None:
+    (broken_model / name).write_bytes(content)
+    anyner_command("predict", "x", "-m", broken_model).assert_one_line(name)
+
+
+def test_weights_of_another_model(broken_model: Path) -> None:
+    changed_config(broken_model, labels=["One", "Two"])
+    all_commands_refuse(broken_model, "model.safetensors")
+
+
+@pytest.mark.parametrize("name", ["no-such-folder", "nobody/nothing"])
+def test_a_model_that_is_not_there(name: str) -> None:
+    all_commands_refuse(Path(name), name)
+
+
+def test_files_that_are_not_there(tiny_model: Path) -> None:
+    for name in ("gone.txt", "gone.jsonl"):
+        anyner_command("predict", "-i", name, "-m", tiny_model).assert_one_line(name, "no such file")
+    anyner_command("evaluate", tiny_model, "gone.jsonl").assert_one_line("gone.jsonl", "no such file")
+    anyner_command("train", "gone.yaml").assert_one_line("gone.yaml")

@@ -1,0 +1,102 @@
+import json
+from pathlib import Path
+
+import pytest
+from command_line import anyner_command
+
+from anyner.corpora.reading import read
+from anyner.corpora.synthetic import synthetic
+from anyner.corpora.writing import write
+
+
+def test_inspect_tells_shapes_labels_and_what_cannot_be_expressed() -> None:
+    answer = anyner_command("inspect", "synthetic:test", "--json")
+    (part,) = json.loads(answer.out)["parts"]
+    corpus = synthetic(400, split="test")
+    gold = [entity for document in corpus for entity in document.entities]
+    split = sum(entity.discontinuous for entity in gold)
+    assert (part["documents"], part["entities"], part["discontinuous"]) == (400, len(gold), split)
+    assert sum(part["labels"].values()) == len(gold)
+    assert part["architectures"]["biaffine"] == {
+        "shapes": ["crossing", "flat", "nested"], "unreachable": split, "reasons": {"discontinuous": split},
+    }  # fmt: skip
+    text = anyner_command("inspect", "synthetic:test").out
+    assert f"discontinuous ({split})" in text and "problems: 0" in text and "splitter: 0" in text
+
+
+def test_inspect_looks_at_each_split_of_a_folder(tmp_path: Path) -> None:
+    for split, size in (("train", 9), ("dev", 5), ("test", 3)):
+        write(synthetic(size, split=split), tmp_path / f"{split}.jsonl", "jsonl")  # type: ignore[arg-type]
+    parts = json.loads(anyner_command("inspect", tmp_path, "--json").out)["parts"]
+    assert [(part["name"], part["documents"]) for part in parts] == [("train", 9), ("dev", 5), ("test", 3)]
+    embedded = json.loads(anyner_command("inspect", "synthetic:contiguous", "--json").out)["parts"]
+    assert [part["name"] for part in embedded] == ["train", "dev", "test"]
+    assert all(part["discontinuous"] == part["overlapping"] == 0 for part in embedded)
+
+
+def test_inspect_counts_entities_that_do_not_sit_on_words(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    item = {"tokens": ["(pain", ")"], "entities": [{"label": "X", "fragments": [[0, 1]]}, {"label": "X", "fragments": [[1, 2]]}]}
+    inside = {"text": "painful", "entities": [{"label": "X", "fragments": [[0, 4]]}]}
+    file.write_text(f"{json.dumps(item)}\n{json.dumps(inside)}\n")
+    by_unicode = anyner_command("inspect", file).out
+    assert "unicode splitter: 1\n" in by_unicode and "'pain' [[0, 4]] is not on word boundaries" in by_unicode
+    by_space = json.loads(anyner_command("inspect", file, "--splitter", "whitespace", "--json").out)
+    assert len(by_space["parts"][0]["misaligned"]) == 1
+
+
+def test_inspect_shows_ten_problems_or_all(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    file.write_text('{"text": "x", "entities": []}\n' + "nonsense\n" * 13)
+    answer = anyner_command("inspect", file)
+    assert answer.code == 0 and "problems: 13" in answer.out and "and 3 more" in answer.out
+    assert f"{file}:11:" in answer.out and f"{file}:12:" not in answer.out
+    assert f"{file}:14:" in anyner_command("inspect", file, "--problems").out
+
+
+def test_convert_there_and_back(tmp_path: Path) -> None:
+    gold = synthetic(400, split="test")
+    assert anyner_command("convert", "synthetic", tmp_path / "a.jsonl.gz").code == 0
+    assert anyner_command("convert", tmp_path / "a.jsonl.gz", tmp_path / "brat", "--to", "brat").code == 0
+    assert anyner_command("convert", tmp_path / "brat", tmp_path / "b.jsonl", "--from", "brat").code == 0
+    assert read(tmp_path / "b.jsonl").documents == gold.documents == read(tmp_path / "a.jsonl.gz").documents
+
+
+def test_convert_through_stdin_and_stdout(tmp_path: Path) -> None:
+    first = anyner_command("convert", "synthetic:contiguous:dev", "-", "--to", "jsonl")
+    assert first.code == 0 and len(first.out.splitlines()) == 200
+    second = anyner_command("convert", "-", tmp_path / "x.jsonl", stdin=first.out)
+    assert (second.code, second.err) == (0, "")
+    assert read(tmp_path / "x.jsonl").documents == synthetic(200, contiguous=True, split="dev").documents
+    anyner_command("convert", "-", "-", "--to", "jsonl", stdin="nonsense").assert_one_line("standard input")
+    anyner_command("convert", "synthetic", "-", "--to", "brat").assert_one_line("folder")
+    anyner_command("convert", "synthetic", "-", "--to", "conll").assert_one_line("standard output")
+
+
+def test_convert_refuses_to_lose_anything_unless_told_to(tmp_path: Path) -> None:
+    out = tmp_path / "a.conll"
+    anyner_command("convert", "synthetic", out).assert_one_line("a.conll", "conll cannot hold")
+    assert list(tmp_path.iterdir()) == []
+    answer = anyner_command("convert", "synthetic", out, "--lossy")
+    assert answer.code == 0 and out.exists()
+    listed = [line for line in answer.err.splitlines() if line.endswith(("(gone)", "(changed)"))]
+    assert int(answer.err.split()[0]) == len(listed) > 100
+    assert sum(len(document.entities) for document in read(out)) > 100
+
+
+def test_convert_tells_what_it_could_not_read(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "x", "entities": []}\n' + "nonsense\n" * 7)
+    answer = anyner_command("convert", tmp_path / "a.jsonl", tmp_path / "b.jsonl")
+    assert answer.code == 0 and len(read(tmp_path / "b.jsonl")) == 1
+    assert "7 problems while reading (7 dropped)" in answer.err and "a.jsonl:6:" in answer.err and "and 2 more" in answer.err
+
+
+@pytest.mark.parametrize("name", ["out.json", "out.txt", "out"])
+def test_convert_needs_the_format_when_the_name_does_not_tell(tmp_path: Path, name: str) -> None:
+    anyner_command("convert", "synthetic", tmp_path / name).assert_one_line("--to", "w2ner")
+    anyner_command("convert", "synthetic", tmp_path / name, "--to", "parchment").assert_one_line("parchment")
+
+
+@pytest.mark.parametrize("name", ["synthetic:odd", "synthetic:train:dev", "synthetic:train:contiguous"])
+def test_names_of_the_embedded_corpus_are_checked(name: str) -> None:
+    anyner_command("inspect", name).assert_one_line(name, "synthetic[:contiguous][:train|dev|test]")

@@ -1,0 +1,139 @@
+"""The commands around a model: train, evaluate, models, info."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from command_line import anyner_command
+
+import anyner
+from anyner.corpora.synthetic import synthetic, synthetic_splits
+from anyner.corpora.writing import write
+
+SMALL = ["--set", "encoder.fresh_width=16", "--set", "encoder.fresh_layers=1", "--set", "encoder.fresh_vocabulary=200"]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    splits = synthetic_splits((20, 5, 5), contiguous=True)
+    for name in ("train", "dev", "test"):
+        write(getattr(splits, name), tmp_path / "data" / f"{name}.jsonl", "jsonl")
+    return tmp_path / "data"
+
+
+def test_train_from_a_folder(data: Path, tmp_path: Path) -> None:
+    command = ["train", "--data", data, "--architecture", "biaffine", "--encoder", "fresh", "-o", tmp_path / "m", *SMALL]
+    answer = anyner_command(*command, "--set", "training.epochs=1")
+    assert answer.code == 0
+    assert answer.out.startswith(f"{tmp_path / 'm'}: dev F1 ") and answer.out.count("\n") == 1
+    assert "20 training documents" in answer.err and "epoch 1: loss" in answer.err
+    assert anyner.load(tmp_path / "m").config.architecture == "biaffine"
+    anyner_command(*command).assert_one_line("already holds a model")
+
+
+def test_train_from_a_recipe_into_its_default_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("small.yaml").write_text("data: {synthetic: {train: 10, dev: 5}}\ntraining: {epochs: 7}\n")
+    answer = anyner_command("train", "small.yaml", "--set", "training.epochs=1", "--quiet", *SMALL)
+    assert (answer.code, answer.err) == (0, "")
+    assert answer.out.startswith(f"{Path('runs') / 'small'}: dev F1 ") and "of 1)" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("change", "part"),
+    [
+        ("training.epoch=3", "training.epoch"),
+        ("training.epochs=many", "training.epochs"),
+        ("training.epochs=0", "training.epochs"),
+        ("nonsense=1", "nonsense"),
+        ("training.epochs", "key.sub=value"),
+        ("architecture=astrology", "astrology"),
+        ("head.colour=red", "colour"),
+    ],
+)
+def test_bad_changes_name_the_key_and_leave_nothing(tmp_path: Path, change: str, part: str) -> None:
+    answer = anyner_command("train", "-q", "--data", "synthetic", "-o", tmp_path / "m", "--set", change, *SMALL)
+    answer.assert_one_line(part)
+    assert not (tmp_path / "m").exists()
+
+
+def test_bad_recipes_and_folders(tmp_path: Path) -> None:
+    for content in ("- a list", "data: {synthetic: {}}\nodd: 1", "{", "data: {}"):
+        (tmp_path / "r.yaml").write_text(content)
+        anyner_command("train", tmp_path / "r.yaml", "-o", tmp_path / "m").assert_one_line("r.yaml")
+    anyner_command("train", "--data", tmp_path / "gone", "-o", tmp_path / "m").assert_one_line("gone", "no such folder")
+    anyner_command("train", "--data", "synthetic:train", "-o", tmp_path / "m").assert_one_line("synthetic:train")
+    anyner_command("train", "-o", tmp_path, "--resume").assert_one_line("recipe.yaml")
+    assert anyner_command("train", tmp_path / "r.yaml", "--data", "synthetic").code == 2
+
+
+def test_control_c_saves_and_resume_goes_on(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from anyner.training.progress import TerminalListener
+
+    folder = tmp_path / "m"
+    with monkeypatch.context() as patched:
+        patched.setattr(TerminalListener, "epoch", lambda *_: os.kill(os.getpid(), signal.SIGINT))
+        stopped = anyner_command("train", "--data", data, "-o", folder, *SMALL, "--set", "training.epochs=3")
+    assert stopped.code == 130 and stopped.out == ""
+    assert stopped.err.splitlines()[-1].endswith(f"go on with: anyner train -o {folder} --resume")
+    anyner_command("train", "-q", "--data", data, "-o", folder).assert_one_line("unfinished training")
+    resumed = anyner_command("train", "-o", folder, "--resume")
+    assert resumed.code == 0 and "of 3)" in resumed.out
+    assert len((folder / "metrics.jsonl").read_text().splitlines()) == 3
+
+
+def test_evaluate_gives_the_library_s_figures(tiny_model: Path, tmp_path: Path) -> None:
+    gold = synthetic(200, contiguous=True, split="dev")
+    expected = anyner.evaluate(anyner.load(tiny_model), gold)
+    answer = anyner_command("evaluate", tiny_model, "synthetic:contiguous:dev", "--json", "--train", "synthetic:contiguous")
+    assert (answer.code, answer.err) == (0, "")
+    figures = json.loads(answer.out)
+    assert figures["documents"] == 200 and figures["strict"] == expected.strict.to_json()
+    assert {"seen", "unseen"} <= {part["name"] for part in figures["slices"]}
+    report = anyner_command("evaluate", tiny_model, "synthetic:contiguous:dev")
+    assert report.out.startswith(f"strict micro F1 {100 * expected.strict.f1:.2f} ")
+    assert "seen in training" not in report.out
+    to_file = anyner_command("evaluate", tiny_model, "synthetic:contiguous:dev", "-o", tmp_path / "new" / "report.txt")
+    assert (to_file.code, to_file.out) == (0, "")
+    assert (tmp_path / "new" / "report.txt").read_text(encoding="utf-8") == report.out
+
+
+def test_evaluate_passes_choices_on(tiny_model: Path) -> None:
+    command = ("evaluate", tiny_model, "synthetic:contiguous:dev", "--json")
+    usual = json.loads(anyner_command(*command).out)["strict"]["predicted"]
+    strict = json.loads(anyner_command(*command, "--threshold", "score=0.999").out)["strict"]["predicted"]
+    assert strict < usual
+    anyner_command(*command, "--threshold", "odd=1").assert_one_line("odd")
+
+
+def test_evaluate_needs_documents(tiny_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").write_text("\n")
+    anyner_command("evaluate", tiny_model, tmp_path / "empty.jsonl").assert_one_line("empty")
+    anyner_command("evaluate", tiny_model, tmp_path / "empty.jsonl", "--format", "jsonl").assert_one_line("no document")
+
+
+def test_info_of_a_model(tiny_model: Path) -> None:
+    answer = anyner_command("info", tiny_model)
+    assert answer.code == 0
+    dev = json.loads((tiny_model / "metrics.json").read_text())["dev"]
+    for part in ("biaffine", "Person, Place, Symptom", "unicode splitter", f"{100 * dev['f1']:.2f}", "of 6", "fresh"):
+        assert part in answer.out
+
+
+def test_info_of_the_installation() -> None:
+    import torch
+
+    out = anyner_command("info").out
+    assert anyner.__version__ in out and torch.__version__ in out and "biaffine" in out and "cpu" in out
+
+
+def test_models_lists_what_is_bundled(tiny_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "some-model").symlink_to(tiny_model)
+    monkeypatch.setattr("anyner.storage.bundled._HERE", tmp_path)
+    out = anyner_command("models").out
+    assert "some-model  biaffine" in out and "Person" in out
+    monkeypatch.setattr("anyner.storage.bundled._HERE", tmp_path / "nowhere")
+    answer = anyner_command("models")
+    assert answer.code == 0 and answer.out == "" and "no model is bundled" in answer.err

@@ -1,0 +1,29 @@
+"""What all tests share: no network, one thread, and a tiny trained model."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+@pytest.fixture(scope="session")
+def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model folder: biaffine on a small fresh encoder, trained a few seconds on the contiguous synthetic corpus."""
+    import torch
+
+    import anyner
+    from anyner.training.config import Recipe
+
+    torch.set_num_threads(1)
+    plain = {
+        "data": {"synthetic": {"contiguous": True, "train": 60, "dev": 20, "test": 20}},
+        "encoder": {"source": "fresh", "fresh_width": 32, "fresh_layers": 1, "fresh_vocabulary": 300},
+        "training": {"epochs": 6, "encoder_lr": 3e-3, "head_lr": 5e-3},
+    }
+    folder = tmp_path_factory.mktemp("models") / "tiny"
+    return anyner.train(Recipe.of(plain, "the tiny recipe"), folder).folder
