@@ -1,0 +1,42 @@
+# make demo   sets everything up, trains a small model on the embedded corpus and shows what it finds
+# make test   sets everything up and runs lint, types, layers and tests
+# make lint   the checks without the tests
+# make bench  speed ratios of the demo model on this machine
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+# One thread is many times faster than two on shared cores; nothing here may ask the network for a model.
+export OMP_NUM_THREADS ?= 1
+export HF_HUB_OFFLINE = 1
+export TOKENIZERS_PARALLELISM = false
+
+.PHONY: demo test lint bench clean
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "anyner needs Python 3.11 or newer"'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt torch
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $(INSTALLED)
+
+demo: $(INSTALLED)
+	$(BIN)/python benchmarks/demo.py
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/deptry src
+
+test: lint
+	$(BIN)/pytest -n 2 --dist loadfile -m "not slow and not gpu"
+
+bench: $(INSTALLED)
+	test -f runs/demo/config.json || $(BIN)/anyner train recipes/biaffine/demo.yaml -o runs/demo
+	$(BIN)/anyner convert synthetic:contiguous:test runs/demo-test.jsonl
+	$(BIN)/python benchmarks/speed.py runs/demo runs/demo-test.jsonl
+
+clean:
+	rm -rf $(VENV) runs .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,80 @@
+"""Trains a recipe and scores it on test; one JSON file a run.
+
+python benchmarks/accuracy.py recipes/biaffine/genia.yaml --set data.folder=DATA --set encoder.source=ENCODER
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import shlex
+import sys
+import tempfile
+from datetime import UTC, datetime
+from pathlib import Path
+
+import torch
+import transformers
+
+import anyner
+from anyner.training.config import Recipe
+from anyner.training.data import read_data
+from anyner.training.progress import TerminalListener
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("recipe")
+    parser.add_argument("--set", action="append", default=[], help="key.sub=value, as `anyner train` takes it")
+    parser.add_argument("--name", help="name of the results file; default: architecture-corpus-encoder-seed")
+    parser.add_argument("--dev-only", action="store_true", help="leave test alone: for choosing between variants")
+    parser.add_argument("--keep", help="keep the trained model in this folder")
+    parser.add_argument("-o", "--output", default="benchmarks/results")
+    arguments = parser.parse_args()
+    recipe = Recipe.read(arguments.recipe, arguments.set)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = arguments.keep or f"{temporary}/model"
+        if torch.cuda.is_available():
+            torch.cuda.reset_peak_memory_stats()
+        with TerminalListener() as listener:
+            result = anyner.train(recipe, folder, listener=listener)
+        result_json = {
+            "what": "accuracy",
+            "command": "python " + shlex.join([Path(sys.argv[0]).as_posix(), *sys.argv[1:]]),
+            "date": datetime.now(UTC).date().isoformat(),
+            "machine": machine(),
+            "recipe": recipe.model_dump(mode="json", exclude_defaults=True),
+            "seed": recipe.training.seed,
+            "training_seconds": round(result.outcome.seconds, 1),
+            "training_sentences_per_second": result.outcome.sentences_per_second,
+            "best_epoch": result.outcome.best_epoch + 1,
+            "dev_f1": result.outcome.best_f1,
+            "peak_gpu_bytes": torch.cuda.max_memory_allocated() if torch.cuda.is_available() else None,
+        }
+        if not arguments.dev_only:
+            test = read_data(recipe.data, recipe.text).test
+            result_json["test"] = anyner.evaluate(anyner.load(folder), test).to_json()
+    corpus = Path(recipe.data.folder or "synthetic").name
+    encoder = Path(recipe.encoder.source).name
+    name = arguments.name or f"{recipe.architecture}-{corpus}-{encoder}-seed{recipe.training.seed}"
+    path = Path(arguments.output) / f"{name}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(result_json, indent=1) + "\n", encoding="utf-8")
+    test_f1 = result_json["test"]["strict"]["f1"] if "test" in result_json else float("nan")
+    print(f"{name}: dev F1 {result.outcome.best_f1:.4f}, test F1 {test_f1:.4f}, {result.outcome.seconds:.0f} s -> {path}")
+
+
+def machine() -> dict[str, str]:
+    device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or platform.machine()
+    return {
+        "device": device,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "anyner": anyner.__version__,
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""How fast a model predicts, as ratios within one run on the same documents; one JSON file a run.
+
+device ratio      encoder + head, tensors ready, to proposals, over the encoder alone
+end to end        documents in, documents out, in sentences a second
+end-to-end ratio  the same over tokenising and encoding the documents
+
+python benchmarks/speed.py MODEL CORPUS -o benchmarks/results/speed-NAME.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import torch
+from accuracy import machine
+
+import anyner
+from anyner.encoding.batch import Batch, Rows, batch_of
+from anyner.inference.batching import batches, window_size
+from anyner.inference.proposing import autocast
+from anyner.inference.recognizer import BATCH_TOKENS, Recognizer
+
+DEVICE_TOKENS = 65_536
+"""Batches for the device ratio are this large, so that the device and not the launching of its kernels is measured."""
+
+
+def best_seconds(work: Callable[[], object], repeats: int) -> float:
+    """The fastest of several runs: what the work needs when nothing disturbs it."""
+    times = []
+    for _ in range(repeats + 1):
+        began = time.perf_counter()
+        work()
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+        times.append(time.perf_counter() - began)
+    return min(times[1:])
+
+
+def device_batches(recognizer: Recognizer, documents: tuple[anyner.Document, ...], tokens: int) -> list[Batch]:
+    windows = recognizer.windows(documents)
+    sizes = [window_size(window) for window in windows]
+    order = sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True)
+    frame = recognizer.vocabulary.frame
+    device = recognizer.proposer.device
+    return [batch_of([Rows.of(windows[i], frame) for i in places], frame).to(device) for places in batches(sizes, order, tokens)]
+
+
+def measure(recognizer: Recognizer, documents: tuple[anyner.Document, ...], tokens: int, repeats: int) -> dict[str, float]:
+    model, options, draw = recognizer.model.eval(), recognizer.default_options(), recognizer.proposer.draw
+    device = recognizer.proposer.device
+    ready = device_batches(recognizer, documents, DEVICE_TOKENS)
+
+    @torch.inference_mode()
+    def encode(prepared: list[Batch]) -> None:
+        with autocast(device):
+            for batch in prepared:
+                model.encoder.encode(batch)
+
+    @torch.inference_mode()
+    def propose() -> None:
+        with autocast(device):
+            for batch in ready:
+                model.propose(batch, options, draw)
+
+    encoder_alone = best_seconds(lambda: encode(ready), repeats)
+    to_proposals = best_seconds(propose, repeats)
+    tokenise_and_encode = best_seconds(lambda: encode(device_batches(recognizer, documents, tokens)), repeats)
+    end_to_end = best_seconds(lambda: list(recognizer.stream(documents, batch_tokens=tokens)), repeats)
+    return {
+        "device_ratio": round(to_proposals / encoder_alone, 3),
+        "end_to_end_sentences_per_second": round(len(documents) / end_to_end, 1),
+        "end_to_end_ratio": round(end_to_end / tokenise_and_encode, 3),
+        "encoder_alone_seconds": round(encoder_alone, 4),
+        "to_proposals_seconds": round(to_proposals, 4),
+        "tokenise_and_encode_seconds": round(tokenise_and_encode, 4),
+        "end_to_end_seconds": round(end_to_end, 4),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("corpus")
+    parser.add_argument("--batch-tokens", type=int, default=BATCH_TOKENS)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("-o", "--output")
+    arguments = parser.parse_args()
+    recognizer = anyner.load(arguments.model)
+    documents = anyner.read(arguments.corpus).documents
+    measured = {
+        "what": "speed",
+        "command": "python " + shlex.join([Path(sys.argv[0]).as_posix(), *sys.argv[1:]]),
+        "date": datetime.now(UTC).date().isoformat(),
+        "machine": machine(),
+        "architecture": recognizer.config.architecture,
+        "encoder": Path(recognizer.config.encoder.source).name,
+        "documents": len(documents),
+        "batch_tokens": arguments.batch_tokens,
+        "device_ratio_batch_tokens": DEVICE_TOKENS,
+        **measure(recognizer, documents, arguments.batch_tokens, arguments.repeats),
+    }
+    print(json.dumps(measured, indent=1))
+    if arguments.output:
+        Path(arguments.output).write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""Writes the tables of README.md and benchmarks/README.md from benchmarks/results/*.json.
+
+A table stands between `<!-- table: NAME -->` and `<!-- end -->`; NAME is what a results file says it is about (`what`).
+
+python benchmarks/tables.py            writes them
+python benchmarks/tables.py --check    fails if one of them is not what the results say
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = ("README.md", "benchmarks/README.md")
+_MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_NOTHING = "No results yet.\n"
+
+Result = Mapping[str, Any]
+Columns = Mapping[str, Callable[[Result], str]]
+
+
+def _recipe(result: Result, *keys: str) -> Any:
+    found: Any = result["recipe"]
+    for key in keys:
+        found = found.get(key, {})
+    return found or None
+
+
+def _name(path: Any, otherwise: str) -> str:
+    return Path(str(path)).name if path else otherwise
+
+
+def _interval(result: Result) -> str:
+    interval = result["test"]["strict_f1_interval"]
+    return f"{100 * interval['low']:.1f} to {100 * interval['high']:.1f}"
+
+
+def _device(result: Result) -> str:
+    return str(result["machine"]["device"])
+
+
+def _million(size: float) -> str:
+    return f"{size / 2**20:,.1f}"
+
+
+COLUMNS: Mapping[str, Columns] = {
+    "accuracy": {
+        "corpus": lambda r: _name(_recipe(r, "data", "folder"), "synthetic"),
+        "architecture": lambda r: str(_recipe(r, "architecture") or "biaffine"),
+        "encoder": lambda r: _name(_recipe(r, "encoder", "source"), "fresh"),
+        "seed": lambda r: str(r["seed"]),
+        "dev F1": lambda r: f"{100 * r['dev_f1']:.2f}",
+        "test F1": lambda r: f"{100 * r['test']['strict']['f1']:.2f}" if "test" in r else "not run",
+        "95 % interval": lambda r: _interval(r) if "test" in r else "",
+        "training, s": lambda r: f"{r['training_seconds']:,.0f}",
+        "sentences/s": lambda r: f"{r['training_sentences_per_second']:,.0f}",
+        "device": _device,
+    },
+    "speed": {
+        "architecture": lambda r: r["architecture"],
+        "encoder": lambda r: r["encoder"],
+        "documents": lambda r: f"{r['documents']:,}",
+        "device ratio": lambda r: f"{r['device_ratio']:.2f}",
+        "end to end, sentences/s": lambda r: f"{r['end_to_end_sentences_per_second']:,.0f}",
+        "end-to-end ratio": lambda r: f"{r['end_to_end_ratio']:.2f}",
+        "device": _device,
+    },
+    "memory": {
+        "words": lambda r: ", ".join(f"{one['words']:,}" for one in r["documents"]),
+        "coverage": lambda r: ", ".join(f"{one['coverage']:g}" for one in r["documents"]),
+        "beyond text and entities, MiB": lambda r: ", ".join(_million(one["beyond_bytes"]) for one in r["documents"]),
+        "growth, MiB": lambda r: _million(r["growth_beyond_bytes"]),
+        "device": _device,
+    },
+    "agreement": {
+        "documents": lambda r: f"{r['documents']:,}",
+        "float32, other batches": lambda r: _disagreement(r["float32_between_batches"]),
+        "bfloat16, other batches": lambda r: _disagreement(r["bfloat16_between_batches"]),
+        "bfloat16 against float32": lambda r: _disagreement(r["bfloat16_against_float32"]),
+        "device": _device,
+    },
+}
+
+
+def _disagreement(measured: Mapping[str, float]) -> str:
+    return f"{measured['found_by_one']:,} of {measured['entities']:,} entities"
+
+
+def table(what: str, results: Iterable[tuple[str, Result]]) -> str:
+    """The rows of one kind of result, by file name."""
+    columns = COLUMNS[what]
+    rows = [[*(cell(result) for cell in columns.values()), f"`{name}`"] for name, result in results if result["what"] == what]
+    if not rows:
+        return _NOTHING
+    lines = [[*columns, "file"], ["---"] * (len(columns) + 1), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def read_results(folder: Path) -> list[tuple[str, Result]]:
+    files = sorted(folder.glob("*.json"))
+    read = [(path.name, json.loads(path.read_text(encoding="utf-8"))) for path in files]
+    return [(name, result) for name, result in read if isinstance(result, dict) and "what" in result]
+
+
+def filled(page: str, results: Iterable[tuple[str, Result]]) -> str:
+    """The page with every marked table written anew."""
+    listed = list(results)
+    return _MARKED.sub(lambda found: found[1] + table(found[2], listed) + found[3], page)
+
+
+def main() -> int:
+    results = read_results(ROOT / "benchmarks/results")
+    stale = []
+    for name in PAGES:
+        path = ROOT / name
+        page = path.read_text(encoding="utf-8")
+        if (new := filled(page, results)) != page:
+            stale.append(name)
+            if "--check" not in sys.argv[1:]:
+                path.write_text(new, encoding="utf-8")
+    for name in stale:
+        print(f"{name}: {'differs from the results' if '--check' in sys.argv[1:] else 'written'}")
+    return 1 if stale and "--check" in sys.argv[1:] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
