@@ -30,6 +30,9 @@ def main() -> None:
     parser.add_argument("--name", help="name of the results file; default: architecture-corpus-encoder-seed")
     parser.add_argument("--dev-only", action="store_true", help="leave test alone: for choosing between variants")
     parser.add_argument("--keep", help="keep the trained model in this folder")
+    parser.add_argument(
+        "--side-by-side", type=int, default=1, help="how many trainings share the device: its times are then longer"
+    )
     parser.add_argument("-o", "--output", default="benchmarks/results")
     arguments = parser.parse_args()
     recipe = Recipe.read(arguments.recipe, arguments.set)
@@ -46,6 +49,7 @@ def main() -> None:
             "machine": machine(),
             "recipe": recipe.model_dump(mode="json", exclude_defaults=True),
             "seed": recipe.training.seed,
+            "runs_side_by_side": arguments.side_by_side,
             "training_seconds": round(result.outcome.seconds, 1),
             "training_sentences_per_second": result.outcome.sentences_per_second,
             "best_epoch": result.outcome.best_epoch + 1,

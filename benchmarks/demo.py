@@ -16,9 +16,9 @@ from anyner.view.terminal import draw
 ROOT = Path(__file__).resolve().parent.parent
 RECIPE, FOLDER = ROOT / "recipes/biaffine/demo.yaml", ROOT / "runs/demo"
 SENTENCES = (
-    "She complained of severe pain in the left knee after two weeks on Zelaprin.",
-    "The head of the cardiology unit at Saint Mary Hospital in Leeds examined his swollen right ankle.",
-    "Dr Anna Whitfield prescribed 20 mg of Moraxil for the numbness in my right hand.",
+    "The director of St Edith Clinic in Fenford met Dr Hanna Norwood on Monday.",
+    "I took 2.5 mg of Ystrodolex and woke up with sharp pain in my left shoulder.",
+    "Marcus Vickery was admitted to Marfield Infirmary with swelling in the side of the right arm.",
 )
 
 

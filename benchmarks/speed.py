@@ -22,7 +22,7 @@ import torch
 from accuracy import machine
 
 import anyner
-from anyner.encoding.batch import Batch, Rows, batch_of
+from anyner.encoding.batch import Batch, batch_of
 from anyner.inference.batching import batches, window_size
 from anyner.inference.proposing import autocast
 from anyner.inference.recognizer import BATCH_TOKENS, Recognizer
@@ -49,7 +49,7 @@ def device_batches(recognizer: Recognizer, documents: tuple[anyner.Document, ...
     order = sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True)
     frame = recognizer.vocabulary.frame
     device = recognizer.proposer.device
-    return [batch_of([Rows.of(windows[i], frame) for i in places], frame).to(device) for places in batches(sizes, order, tokens)]
+    return [batch_of([windows[i] for i in places], frame).to(device) for places in batches(sizes, order, tokens)]
 
 
 def measure(recognizer: Recognizer, documents: tuple[anyner.Document, ...], tokens: int, repeats: int) -> dict[str, float]:

@@ -8,7 +8,7 @@ from anyner.architectures.biaffine.head import Head
 from anyner.architectures.draw import Draw
 from anyner.architectures.settings import Options
 from anyner.document import Document
-from anyner.encoding.batch import Batch, Example, Rows, training_batch
+from anyner.encoding.batch import Batch, Example, training_batch
 from anyner.encoding.config import EncoderConfig
 from anyner.encoding.encoder import Encoder
 from anyner.encoding.pretrained import encoder_from_config, fresh_vocabulary
@@ -28,7 +28,7 @@ def model_and_batch() -> tuple[NerModel, Batch]:
     model = NerModel(encoder, Head(Config(width=4, prior=0.2), ("A", "B"), encoder)).eval()
     windows = [next(windows_of(Document(text), i, TextConfig(), 60, vocabulary.cut)) for i, text in enumerate(TEXTS)]
     gold = [WordEntity("B", ((1, 2),))]
-    examples = [Example.of(Rows.of(window, vocabulary.frame), gold, model.labels, None) for window in windows]
+    examples = [Example.of(window, gold, model.labels, None) for window in windows]
     return model, training_batch(examples, vocabulary.frame)
 
 

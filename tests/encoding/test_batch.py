@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyner.encoding.batch import Batch, Example, Gold, Rows, batch_of, training_batch
+from anyner.encoding.batch import Batch, Example, Gold, batch_of, training_batch
 from anyner.encoding.pieces import Frame
 from anyner.text.align import WordEntity
 from anyner.text.windows import Pieces, Window
@@ -29,7 +29,7 @@ drawn_windows = st.lists(st.builds(window, word_pieces, contexts, contexts), min
 @settings(deadline=None)
 @given(drawn_windows, st.lists(st.integers(400, 500), max_size=3).map(tuple))
 def test_a_batch_holds_every_window_padded(windows: list[Window], prompt: Pieces) -> None:
-    batch = batch_of([Rows.of(w, FRAME, prompt) for w in windows], FRAME)
+    batch = batch_of(windows, FRAME, prompt)
     assert len(batch) == len(windows)
     longest_word = 0
     for b, w in enumerate(windows):
@@ -60,15 +60,15 @@ def test_a_batch_holds_every_window_padded(windows: list[Window], prompt: Pieces
 def test_without_hides_whole_words_and_touches_nothing_else(
     pieces: list[Pieces], before: Pieces, after: Pieces, data: st.DataObject
 ) -> None:
-    rows = Rows.of(window(pieces, before, after), FRAME, (400,))
+    example = Example.of(window(pieces, before, after), [], LABELS, None)
     hidden = data.draw(st.lists(st.booleans(), min_size=len(pieces), max_size=len(pieces)))
-    kept = rows.piece_ids.copy()
-    other = rows.without(np.array(hidden), 7)
-    shown = window([(7,) * len(p) if h else p for p, h in zip(pieces, hidden, strict=True)], before, after)
-    assert other.piece_ids.tolist() == Rows.of(shown, FRAME, (400,)).piece_ids.tolist()
-    assert rows.piece_ids.tolist() == kept.tolist()
-    assert other.first_piece is rows.first_piece
-    assert other.prompt == rows.prompt == 1
+    other = example.without(np.array(hidden), 7)
+    assert other.window.pieces == [(7,) * len(p) if h else p for p, h in zip(pieces, hidden, strict=True)]
+    assert example.window.pieces == pieces
+    assert (other.window.before, other.window.after, other.window.words) == (before, after, example.window.words)
+    batch, changed = (training_batch([one], FRAME, (400,)) for one in (example, other))
+    assert changed.first_piece.tolist() == batch.first_piece.tolist()
+    assert changed.last_piece.tolist() == batch.last_piece.tolist()
 
 
 @st.composite
@@ -101,22 +101,19 @@ def entities_from(gold: Gold, sentences: int) -> list[list[WordEntity]]:
 def test_gold_comes_back_as_it_went_in(windows: list[Window], data: st.DataObject) -> None:
     entities = [data.draw(entities_of(len(w.words))) for w in windows]
     annotated = [data.draw(st.none() | st.frozensets(st.sampled_from(LABELS))) for _ in windows]
-    examples = [
-        Example.of(Rows.of(w, FRAME), listed, LABELS, labels)
-        for w, listed, labels in zip(windows, entities, annotated, strict=True)
-    ]
+    examples = [Example.of(w, listed, LABELS, labels) for w, listed, labels in zip(windows, entities, annotated, strict=True)]
     batch = training_batch(examples, FRAME)
     assert batch.gold is not None
     assert entities_from(batch.gold, len(windows)) == entities
     assert batch.gold.counts == tuple(map(len, entities))
     assert batch.gold.offsets.shape == (sum(map(len, entities)) + 1,)
     assert batch.gold.annotated.tolist() == [[a is None or label in a for label in LABELS] for a in annotated]
-    plain = batch_of([example.rows for example in examples], FRAME)
+    plain = batch_of([example.window for example in examples], FRAME)
     assert torch.equal(plain.piece_ids, batch.piece_ids)
 
 
 def test_a_batch_without_entities_has_empty_gold_of_the_right_types() -> None:
-    batch = training_batch([Example.of(Rows.of(window([(201,)]), FRAME), [], LABELS, None)], FRAME)
+    batch = training_batch([Example.of(window([(201,)]), [], LABELS, None)], FRAME)
     gold = batch.gold
     assert gold is not None
     assert [t.dtype for t in (gold.sentence, gold.label, gold.first, gold.last, gold.words, gold.offsets)] == [torch.int64] * 6
@@ -125,14 +122,14 @@ def test_a_batch_without_entities_has_empty_gold_of_the_right_types() -> None:
 
 
 def test_on_the_processor_nothing_is_copied() -> None:
-    batch = batch_of([Rows.of(window([(201,)]), FRAME)], FRAME)
+    batch = batch_of([window([(201,)])], FRAME)
     assert batch.to(torch.device("cpu")) is batch
 
 
 def test_one_copy_moves_every_tensor_and_keeps_shapes_and_types(monkeypatch: pytest.MonkeyPatch) -> None:
     """On the `meta` device, which every machine has; pinning needs a GPU."""
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: self)
-    example = Example.of(Rows.of(window([(201, 202), (203,)]), FRAME), [WordEntity("B", ((0, 1),))], LABELS, None)
+    example = Example.of(window([(201, 202), (203,)]), [WordEntity("B", ((0, 1),))], LABELS, None)
     batch = training_batch([example, example], FRAME)
     moved = batch.to(torch.device("meta"))
     for old, new in ((batch, moved), (batch.gold, moved.gold)):

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 from transformers import PreTrainedConfig
 
-from anyner.encoding.batch import Batch, Rows, batch_of
+from anyner.encoding.batch import Batch, batch_of
 from anyner.encoding.config import EncoderConfig, Pooling
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.pieces import PieceVocabulary
@@ -25,7 +25,7 @@ def built(config: PreTrainedConfig, **settings: object) -> Encoder:
 
 
 def batched(windows: Sequence[Window], vocabulary: PieceVocabulary, prompt: Pieces = ()) -> Batch:
-    return batch_of([Rows.of(window, vocabulary.frame, prompt) for window in windows], vocabulary.frame)
+    return batch_of(windows, vocabulary.frame, prompt)
 
 
 def test_states_have_the_promised_shapes(config: PreTrainedConfig, vocabulary: PieceVocabulary, windows: list[Window]) -> None:

@@ -75,42 +75,10 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """One window as arrays, ready to be padded: prefix, context before, the words, suffix, context after, prompt.
-
-    The prompt is attended to, but is hidden from whatever reads the states' pieces.
-    """
-
-    window: Window
-    piece_ids: Integers
-    first_piece: Integers
-    last_piece: Integers
-    prompt: int
-    """How many of the pieces, at the end, are prompt."""
-
-    @classmethod
-    def of(cls, window: Window, frame: Frame, prompt: Pieces = ()) -> Self:
-        separator = frame.suffix[-1:]
-        start = [*frame.prefix, *window.before, *(separator if window.before else ())]
-        end = [*frame.suffix, *window.after, *(separator if window.after else ()), *prompt]
-        sizes = np.fromiter(map(len, window.pieces), dtype=np.int64, count=len(window.pieces))
-        stops = np.cumsum(sizes) + len(start)
-        pieces = np.array([*start, *chain.from_iterable(window.pieces), *end], dtype=np.int64)
-        return cls(window, pieces, stops - sizes, stops - 1, len(prompt))
-
-    def without(self, words: Flags, unknown: int) -> Rows:
-        """The same window with all pieces of some words replaced by the unknown piece."""
-        pieces = self.piece_ids.copy()
-        inside = pieces[self.first_piece[0] : self.last_piece[-1] + 1]
-        inside[np.repeat(words, self.last_piece - self.first_piece + 1)] = unknown
-        return replace(self, piece_ids=pieces)
-
-
-@dataclass(frozen=True, slots=True)
 class Example:
     """A window with its gold entities as arrays, made once before training."""
 
-    rows: Rows
+    window: Window
     label: Integers
     first: Integers
     last: Integers
@@ -120,11 +88,11 @@ class Example:
     annotated: Flags  # (C,)
 
     @classmethod
-    def of(cls, rows: Rows, entities: Sequence[WordEntity], labels: Sequence[str], annotated: frozenset[str] | None) -> Self:
+    def of(cls, window: Window, entities: Sequence[WordEntity], labels: Sequence[str], annotated: frozenset[str] | None) -> Self:
         number = {label: i for i, label in enumerate(labels)}
         words = [entity.word_indices for entity in entities]
         return cls(
-            rows=rows,
+            window=window,
             label=np.array([number[entity.label] for entity in entities], dtype=np.int64),
             first=np.array([entity.first for entity in entities], dtype=np.int64),
             last=np.array([entity.last for entity in entities], dtype=np.int64),
@@ -134,17 +102,30 @@ class Example:
             annotated=np.array([annotated is None or label in annotated for label in labels], dtype=np.bool_),
         )
 
+    def without(self, words: Flags, unknown: int) -> Example:
+        """The same example with all pieces of some words replaced by the unknown piece."""
+        pieces = [(unknown,) * len(own) if hidden else own for own, hidden in zip(self.window.pieces, words, strict=True)]
+        return replace(self, window=replace(self.window, pieces=pieces))
 
-def batch_of(rows: Sequence[Rows], frame: Frame) -> Batch:
-    """The padded batch."""
-    lengths = np.array([len(row.first_piece) for row in rows])
-    piece_lengths = np.array([len(row.piece_ids) for row in rows])
+
+def batch_of(windows: Sequence[Window], frame: Frame, prompt: Pieces = ()) -> Batch:
+    """The padded batch; a row is prefix, context before, the words, suffix, context after, prompt.
+
+    The prompt is attended to, but is hidden from whatever reads the states' pieces.
+    """
+    separator = frame.suffix[-1:]
+    starts = [(*frame.prefix, *window.before, *(separator if window.before else ())) for window in windows]
+    ends = [(*frame.suffix, *window.after, *(separator if window.after else ()), *prompt) for window in windows]
+    rows = [[*s, *chain.from_iterable(w.pieces), *e] for s, w, e in zip(starts, windows, ends, strict=True)]
+    lengths = np.array([len(window.pieces) for window in windows])  # (B,)
+    piece_lengths = np.array([len(row) for row in rows])  # (B,)
+    first, last = _word_pieces(windows, lengths, np.array([len(start) for start in starts]))
     word_mask = np.arange(lengths.max()) < lengths[:, None]
     attention_mask = np.arange(piece_lengths.max()) < piece_lengths[:, None]
-    first, last = np.concatenate([row.first_piece for row in rows]), np.concatenate([row.last_piece for row in rows])
+    flat = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(piece_lengths.sum()))
     return Batch(
-        piece_ids=_padded(np.concatenate([row.piece_ids for row in rows]), attention_mask, frame.pad),
-        piece_mask=torch.from_numpy(np.arange(piece_lengths.max()) < (piece_lengths - rows[0].prompt)[:, None]),
+        piece_ids=_padded(flat, attention_mask, frame.pad),
+        piece_mask=torch.from_numpy(np.arange(piece_lengths.max()) < (piece_lengths - len(prompt))[:, None]),
         attention_mask=torch.from_numpy(attention_mask),
         first_piece=_padded(first, word_mask, 0),
         last_piece=_padded(last, word_mask, 0),
@@ -152,11 +133,21 @@ def batch_of(rows: Sequence[Rows], frame: Frame) -> Batch:
         lengths=tuple(lengths.tolist()),
         piece_lengths=tuple(piece_lengths.tolist()),
         most_pieces=int((last - first).max()) + 1,
-        windows=tuple(row.window for row in rows),
+        windows=tuple(windows),
     )
 
 
-def training_batch(examples: Sequence[Example], frame: Frame) -> Batch:
+def _word_pieces(windows: Sequence[Window], lengths: Integers, before: Integers) -> tuple[Integers, Integers]:
+    """First and last piece of every word of the batch, flat; `before` counts the pieces in front of each window's words."""
+    words = chain.from_iterable(window.pieces for window in windows)
+    sizes = np.fromiter(map(len, words), dtype=np.int64, count=int(lengths.sum()))
+    stops = np.cumsum(sizes)  # over the whole batch
+    row_starts = np.concatenate([[0], stops[np.cumsum(lengths) - 1]])[:-1]  # (B,) pieces of all windows before this one
+    stops += np.repeat(before - row_starts, lengths)
+    return stops - sizes, stops - 1
+
+
+def training_batch(examples: Sequence[Example], frame: Frame, prompt: Pieces = ()) -> Batch:
     """The padded batch with its gold entities."""
     counts = [len(example.label) for example in examples]
     sizes = np.concatenate([example.sizes for example in examples])
@@ -171,7 +162,7 @@ def training_batch(examples: Sequence[Example], frame: Frame) -> Batch:
         annotated=torch.from_numpy(np.stack([example.annotated for example in examples])),
         counts=tuple(counts),
     )
-    return replace(batch_of([example.rows for example in examples], frame), gold=gold)
+    return replace(batch_of([example.window for example in examples], frame, prompt), gold=gold)
 
 
 def _joined(arrays: Sequence[Integers] | Sequence[Flags]) -> Tensor:
@@ -190,6 +181,9 @@ def _tensor_fields(record: Batch | Gold) -> list[str]:
 
 def _copied(tensors: Sequence[Tensor], device: torch.device) -> list[Tensor]:
     """The tensors, all of one type, on the device: views into one buffer that is copied at once."""
-    joined = torch.cat([tensor.flatten() for tensor in tensors]).pin_memory().to(device, non_blocking=True)
+    joined = torch.cat([tensor.flatten() for tensor in tensors])
+    if device.type == "cuda":
+        joined = joined.pin_memory()  # page-locked: the copy runs beside other work
+    joined = joined.to(device, non_blocking=True)
     parts = torch.split(joined, [tensor.numel() for tensor in tensors])
     return [part.view(tensor.shape) for part, tensor in zip(parts, tensors, strict=True)]

@@ -11,7 +11,7 @@ import torch
 from anyner.architectures.base import HostProposals, PendingProposals
 from anyner.architectures.draw import Draw
 from anyner.architectures.settings import Options
-from anyner.encoding.batch import Rows, batch_of
+from anyner.encoding.batch import batch_of
 from anyner.encoding.pieces import PieceVocabulary
 from anyner.inference.batching import batches, window_size
 from anyner.inference.config import Precision
@@ -61,7 +61,7 @@ class Proposer:
 
     def _start(self, windows: Sequence[Window], options: Options) -> PendingProposals:
         frame, device = self.vocabulary.frame, self.device
-        batch = batch_of([Rows.of(window, frame, self.prompt) for window in windows], frame)
+        batch = batch_of(windows, frame, self.prompt)
         with autocast(device, self.precision):
             return self.model.propose(batch.to(device), options, self.draw).start_copy()
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from anyner.architectures.settings import Decoding, Options
-from anyner.document import Document, Entity
+from anyner.document import Document
 from anyner.encoding.pieces import PieceVocabulary
 from anyner.errors import AnynerError
 from anyner.inference.batching import window_size
@@ -175,10 +175,12 @@ class Assembly:
         """Every document before number `beyond`; None: all that are left."""
         while self._next in self._waiting and (beyond is None or self._next < beyond):
             document = self._waiting.pop(self._next)
-            merger = self._mergers.pop(self._next, None)
             seen, short = self._words.pop(self._next, (0, 0))
-            found: list[Entity] = merger.entities(self._policy) if merger else []
-            yield document.with_entities(found, coverage=1.0 - short / seen if short else 1.0)
+            found = self._mergers.pop(self._next, WindowMerger()).entities(self._policy)
+            found.reverse()
+            # Each is let go as it is placed in the document: a book's entities are not held twice.
+            given_up = (found.pop() for _ in range(len(found)))
+            yield document.with_entities(given_up, coverage=1.0 - short / seen if short else 1.0)
             self._next += 1
 
 

@@ -61,16 +61,16 @@ def windows_of(document: Document, number: int, text: TextConfig, budget: int, c
     words = words_of(document, text)
     held = _Held(document, number)
     while chunk := list(islice(words, _CHUNK)):
-        pieces = cut([document.text[start:end] for start, end in chunk])
-        room = budget - held.size
-        if sum(map(len, pieces)) <= room:
-            held.extend(chunk, pieces)
+        strings = [document.text[start:end] for start, end in chunk]
+        pieces = cut(strings)
+        if held.size + sum(map(len, pieces)) <= budget:
+            held.extend(chunk, strings, pieces)
             continue
-        for span, word_pieces in zip(chunk, pieces, strict=True):
+        for span, word, word_pieces in zip(chunk, strings, pieces, strict=True):
             if held.spans and held.size + len(word_pieces) > budget:
                 yield held.window(final=False)
                 held.keep(text.overlap, budget - len(word_pieces))
-            held.extend([span], [word_pieces])
+            held.extend([span], [word], [word_pieces])
     if held.spans:
         room = budget - held.size
         after = _context(document.after, text, cut, room // 2 if document.before and not held.first_word else room, last=False)
@@ -85,10 +85,12 @@ class _Held:
         self._text, self._number = document.text, number
         self.first_word, self.size = 0, 0
         self.spans: list[Fragment] = []
+        self.words: list[str] = []
         self.pieces: list[Pieces] = []
 
-    def extend(self, spans: Sequence[Fragment], pieces: Sequence[Pieces]) -> None:
+    def extend(self, spans: Sequence[Fragment], words: Sequence[str], pieces: Sequence[Pieces]) -> None:
         self.spans.extend(spans)
+        self.words.extend(words)
         self.pieces.extend(pieces)
         self.size += sum(map(len, pieces))
 
@@ -98,16 +100,14 @@ class _Held:
         while kept and sum(map(len, self.pieces[-kept:])) > room:
             kept //= 2
         self.first_word += len(self.spans) - kept
-        self.spans = self.spans[len(self.spans) - kept :]
-        self.pieces = self.pieces[len(self.pieces) - kept :]
+        dropped = len(self.spans) - kept
+        self.spans, self.words, self.pieces = self.spans[dropped:], self.words[dropped:], self.pieces[dropped:]
         self.size = sum(map(len, self.pieces))
 
     def window(self, final: bool, before: Pieces = (), after: Pieces = ()) -> Window:
-        text = self._text
         starts = [start for start, _ in self.spans]
         ends = [end for _, end in self.spans]
-        words = [text[start:end] for start, end in self.spans]
-        return Window(self._number, self.first_word, starts, ends, words, self.pieces, final, before, after, text)
+        return Window(self._number, self.first_word, starts, ends, self.words, self.pieces, final, before, after, self._text)
 
 
 def _context(context: str, text: TextConfig, cut: PieceCutter, room: int, last: bool) -> Pieces:

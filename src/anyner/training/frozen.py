@@ -8,29 +8,25 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from anyner.encoding.batch import Example, batch_of
-from anyner.encoding.pieces import Frame
-from anyner.inference.batching import batches
-from anyner.inference.config import Precision
-from anyner.inference.proposing import autocast
-from anyner.model import NerModel
+from anyner.encoding.batch import batch_of
+from anyner.inference.batching import batches, window_size
+from anyner.inference.proposing import Proposer, autocast
+from anyner.text.windows import Window
 
 
 class FrozenPieces:
-    """The pretrained encoder's output for every training example, kept on the host, in bfloat16 where a GPU made it."""
+    """The pretrained encoder's output for every training window, kept on the host, in bfloat16 where a GPU made it."""
 
     @torch.no_grad()
-    def __init__(
-        self, model: NerModel, examples: Sequence[Example], frame: Frame, batch_tokens: int, precision: Precision
-    ) -> None:
-        device = next(model.parameters()).device
-        kept: list[Tensor | None] = [None] * len(examples)
-        sizes = [len(example.rows.piece_ids) for example in examples]
+    def __init__(self, proposer: Proposer, windows: Sequence[Window], batch_tokens: int) -> None:
+        model, device = proposer.model, proposer.device
+        kept: list[Tensor | None] = [None] * len(windows)
+        sizes = [window_size(window) for window in windows]
         training = model.training
         model.eval()
         for places in batches(sizes, sorted(range(len(sizes)), key=sizes.__getitem__), batch_tokens):
-            batch = batch_of([examples[place].rows for place in places], frame)
-            with autocast(device, precision):
+            batch = batch_of([windows[place] for place in places], proposer.vocabulary.frame, proposer.prompt)
+            with autocast(device, proposer.precision):
                 pieces = model.encoder.encode(batch.to(device))
             if device.type == "cuda":
                 pieces = pieces.bfloat16()
@@ -42,6 +38,6 @@ class FrozenPieces:
         self._device = device
 
     def batch(self, places: Sequence[int]) -> Tensor:
-        """(B, S, d) for these examples, padded with zeros."""
+        """(B, S, d) for these windows, padded with zeros."""
         padded = pad_sequence([self._kept[place] for place in places], batch_first=True)
         return padded.to(self._device, non_blocking=True).float()

@@ -6,7 +6,7 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -18,6 +18,8 @@ from torch import Tensor
 from anyner.architectures.base import Losses
 from anyner.architectures.draw import Draw
 from anyner.encoding.batch import Batch, Example, training_batch
+from anyner.inference.batching import window_size
+from anyner.inference.proposing import autocast
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.tuning import Tuned, Tuner
 from anyner.training.batches import epoch_plan
@@ -73,12 +75,11 @@ class Trainer:
         keep_best: Callable[[Tuned], None],
         listener: Listener,
         accelerator: Accelerator,
-        bfloat16: bool = False,
     ) -> None:
         self.recognizer, self.examples, self.tuner, self.config = recognizer, examples, tuner, config
         self.folder, self.keep_best, self.listener, self.accelerator = folder, keep_best, listener, accelerator
-        self.sizes = [len(example.rows.piece_ids) for example in examples]
-        self.model, self.bfloat16 = recognizer.model, bfloat16
+        self.sizes = [window_size(example.window) for example in examples]
+        self.model = recognizer.model
         self.optimizer = build_optimizer(self.model, config)
         self.wrapped: Any = accelerator.prepare(self.model)
         self.steps = sum(self._steps_in(epoch) for epoch in range(config.epochs))
@@ -153,18 +154,17 @@ class Trainer:
         """This process's part of a batch, on the device. The batch is the same whatever the number of processes."""
         mine = places[self.accelerator.process_index :: self.accelerator.num_processes]
         stand_in = mine or places[:1]
-        frame = self.recognizer.vocabulary.frame
+        proposer = self.recognizer.proposer
         examples = [self.examples[place] for place in stand_in]
         if self.config.word_dropout:
             examples = [self._with_hidden_words(example, epoch) for example in examples]
-        batch = training_batch(examples, frame)
+        batch = training_batch(examples, proposer.vocabulary.frame, proposer.prompt)
         return _Share(stand_in, batch.to(self._device), counts=bool(mine))
 
     def _with_hidden_words(self, example: Example, epoch: int) -> Example:
-        words = example.rows.window
-        drawn = Draw(self.config.seed, epoch + 1).uniform("word dropout", [words.content_key], len(words.words))[0]
-        unknown = self.recognizer.vocabulary.frame.unknown
-        return replace(example, rows=example.rows.without(drawn < self.config.word_dropout, unknown))
+        window = example.window
+        drawn = Draw(self.config.seed, epoch + 1).uniform("word dropout", [window.content_key], len(window.words))[0]
+        return example.without(drawn < self.config.word_dropout, self.recognizer.vocabulary.frame.unknown)
 
     def _one_batch(self, share: _Share, epoch: int, number: int, together: int, sums: LossSums) -> None:
         """Gradients of one batch, and a step after the last of those whose gradients are averaged `together`."""
@@ -172,7 +172,7 @@ class Trainer:
         torch.manual_seed(_seed(config.seed, epoch, number, accelerator.process_index))
         set_rates(self.optimizer, schedule(self._step, self.steps, config.warmup))
         pieces = self._frozen.batch(share.places) if self._frozen is not None else None
-        with torch.autocast(self._device.type, torch.bfloat16, enabled=self.bfloat16):
+        with autocast(self._device, config.precision):
             losses = self.wrapped(share.batch, Draw(config.seed, epoch + 1, self._step), pieces)
         accelerator.backward(self._total(losses, share.counts, sums) / together)
         if number % config.accumulate == together - 1:
@@ -199,8 +199,8 @@ class Trainer:
         if not frozen:
             self._frozen = None
         elif self._frozen is None:
-            frame = self.recognizer.vocabulary.frame
-            self._frozen = FrozenPieces(self.model, self.examples, frame, self.config.batch_tokens, self.config.precision)
+            windows = [example.window for example in self.examples]
+            self._frozen = FrozenPieces(self.recognizer.proposer, windows, self.config.batch_tokens)
 
     def _score(self, epoch: int, sums: LossSums, rate: float) -> None:
         tuned = self.tuner.tune()

@@ -11,7 +11,7 @@ from accelerate import Accelerator, DistributedDataParallelKwargs
 
 import anyner
 from anyner.architectures.registry import head_class
-from anyner.encoding.batch import Example, Rows
+from anyner.encoding.batch import Example
 from anyner.encoding.encoder import Encoder
 from anyner.encoding.pretrained import pretrained_encoder
 from anyner.errors import AnynerError
@@ -71,7 +71,6 @@ def run(recipe: Recipe, folder: Path, resume: bool = False, listener: Listener |
         keep_best=kept.keep,
         listener=listener,
         accelerator=accelerator,
-        bfloat16=_in_bfloat16(recipe),
     )
     if resume:
         trainer.resume()
@@ -117,9 +116,7 @@ def prepare(recipe: Recipe, data: Splits) -> tuple[Recognizer, list[Example], Da
     for document, in_words in zip(data.train, entities, strict=True):
         windows = recognizer.windows([document])
         note_unreachable(check, head_config, windows, in_words)
-        for window in windows:
-            rows = Rows.of(window, vocabulary.frame, recognizer.proposer.prompt)
-            examples.append(Example.of(rows, entities_in(window, in_words), labels, document.labels))
+        examples.extend(Example.of(window, entities_in(window, in_words), labels, document.labels) for window in windows)
     check.unknown_labels.update(e.label for document in data.dev for e in document.entities if e.label not in labels)
     return recognizer, examples, check
 
@@ -129,13 +126,6 @@ def _accelerator() -> Accelerator:
     several = DistributedDataParallelKwargs(find_unused_parameters=True)
     # Its own mixed precision can be set only once in a process: the loop does that part.
     return Accelerator(cpu=not torch.cuda.is_available(), mixed_precision="no", kwargs_handlers=[several])
-
-
-def _in_bfloat16(recipe: Recipe) -> bool:
-    wanted = recipe.training.precision
-    if wanted == "auto":
-        return torch.cuda.is_available() and torch.cuda.is_bf16_supported()
-    return wanted == "bfloat16"
 
 
 def _check_folder(folder: Path, resume: bool) -> None:

@@ -15,7 +15,7 @@ from anyner.architectures.biaffine.config import Config
 from anyner.architectures.biaffine.head import LOOSEST, Head
 from anyner.architectures.draw import Draw
 from anyner.architectures.settings import Options
-from anyner.encoding.batch import Example, Gold, Rows, training_batch
+from anyner.encoding.batch import Example, Gold, training_batch
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.pieces import Frame
 from anyner.text.align import WordEntity
@@ -50,7 +50,7 @@ def gold_of(
     for number, (length, listed) in enumerate(zip(lengths, entities, strict=True)):
         places = list(range(length))
         window = Window(number, 0, places, [p + 1 for p in places], ["w"] * length, [(5,)] * length, True)
-        examples.append(Example.of(Rows.of(window, FRAME), listed, LABELS, annotated[number] if annotated else None))
+        examples.append(Example.of(window, listed, LABELS, annotated[number] if annotated else None))
     gold = training_batch(examples, FRAME).gold
     assert gold is not None
     return gold

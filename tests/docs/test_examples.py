@@ -1,0 +1,153 @@
+"""What the pages tell a reader to run does run: `bash` and `python` blocks, page by page, in order, in a folder of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import io
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from markdown_pages import ROOT, RUN, Block, blocks, name_of, pages, read
+from typer.testing import CliRunner
+
+import anyner
+from anyner import Document, Entity
+from anyner.cli import corpus as embedded
+from anyner.cli.main import app
+from anyner.corpora.synthetic import synthetic
+from anyner.training.config import Recipe
+from anyner.view.terminal import draw
+
+SIZES = {"train": 40, "dev": 15, "test": 15}
+_SHELL = re.compile(r"[|<>;&$*]")
+_OF_A_MODEL = re.compile(r"\bpredict\b")
+_FOUND = re.compile(r"(\d\.\d\d) (\w+) \(\((\d+), (\d+)\),\) (.+)")
+
+
+def examples(page: Path) -> list[Block]:
+    """Files of a package are tried where it is built."""
+    return [block for block in blocks(read(page)) if block.mark in RUN and not block.code.startswith("# file: ")]
+
+
+@pytest.fixture(scope="module")
+def demo_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The model of `make demo`, trained on fewer sentences."""
+    smaller = ["data.synthetic.train=500", "data.synthetic.dev=60", "training.epochs=6"]
+    recipe = Recipe.read(ROOT / "recipes/biaffine/demo.yaml", smaller)
+    return anyner.train(recipe, tmp_path_factory.mktemp("demo") / "demo").folder
+
+
+@pytest.fixture
+def workshop(demo_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What CONTRIBUTING.md promises the blocks: the demo model, corpora, and the recipes made small enough for a test."""
+    shutil.copytree(demo_model, tmp_path / "runs/demo")
+    for folder in ("data/mine", "my-corpus"):
+        (tmp_path / folder).mkdir(parents=True)
+        for split in ("train", "dev", "test"):
+            documents = synthetic(SIZES[split], contiguous=True, split=split).documents
+            anyner.write(documents, tmp_path / folder / f"{split}.jsonl", "jsonl")
+    words = [Document.from_words(["Pain", "in", "hip"], [Entity("Symptom", ((0, 3),))])]
+    anyner.write(words, tmp_path / "posts.jsonl", "jsonl-tokens")
+    (tmp_path / "notes.txt").write_text("Mild stiffness.\nHe took Cryoprin.\n", encoding="utf-8")
+    recipe = yaml.safe_load(read(ROOT / "recipes/biaffine/demo.yaml"))
+    recipe["data"]["synthetic"] |= SIZES
+    recipe["training"]["epochs"] = 1
+    (tmp_path / "recipes/biaffine").mkdir(parents=True)
+    (tmp_path / "recipes/biaffine/demo.yaml").write_text(yaml.safe_dump(recipe), encoding="utf-8")
+    monkeypatch.setattr(embedded, "_SIZES", SIZES)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run_line(line: str) -> str:
+    """One line of a shell; `anyner` runs in this process, for each start of torch costs seconds."""
+    if line.startswith("anyner ") and not _SHELL.search(re.sub(r"'[^']*'|\"[^\"]*\"", "", line)):
+        result = CliRunner().invoke(app, shlex.split(line)[1:])
+        assert result.exit_code == 0, f"{line}\n{result.output}\n{result.exception!r}"
+        return result.stdout
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(["bash", "-ec", line], capture_output=True, text=True, env={**os.environ, "PATH": path}, check=False)
+    assert done.returncode == 0, f"{line}\n{done.stderr}"
+    return done.stdout
+
+
+def run_block(block: Block, names: dict[str, object]) -> str:
+    if block.mark == "bash":
+        return "".join(run_line(line) for line in block.code.splitlines() if line.strip())
+    if block.code.startswith(">>>"):
+        test = doctest.DocTestParser().get_doctest(block.code, names, "page", None, block.line)
+        failed = doctest.DocTestRunner().run(test, clear_globs=False).failed
+        assert failed == 0, block.code
+        return ""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(block.code, f"line {block.line}", "exec"), names)
+    return printed.getvalue()
+
+
+@pytest.mark.parametrize("page", [page for page in pages() if examples(page)], ids=name_of)
+def test_the_blocks_of_a_page_run_and_print_what_it_shows(page: Path, workshop: Path) -> None:
+    names: dict[str, object] = {"__name__": "__page__"}
+    for block in examples(page):
+        printed = run_block(block, names)
+        if block.output is not None and not _OF_A_MODEL.search(block.code):
+            assert printed == block.output, f"{name_of(page)}:{block.line}"
+
+
+def readme_example() -> Block:
+    return next(block for block in examples(ROOT / "README.md") if block.mark == "python")
+
+
+def shown_entities() -> tuple[str, list[Entity]]:
+    """The sentence of the README's example and the entities that it shows."""
+    block = readme_example()
+    sentence = re.search(r'predict\("(.+?)"\)', block.code)
+    assert sentence is not None and block.output is not None
+    rows = [_FOUND.fullmatch(line) for line in block.output.splitlines()]
+    assert rows and all(rows)
+    entities = [Entity(row[2], ((int(row[3]), int(row[4])),), float(row[1]), row[5]) for row in rows if row]
+    return sentence[1], entities
+
+
+def test_the_example_of_the_readme_finds_what_is_shown(workshop: Path) -> None:
+    """The model behind the page saw three times as many sentences, so one entity may be missing here."""
+    printed = run_block(readme_example(), {})
+    found = {match.groups()[1:] for match in map(_FOUND.fullmatch, printed.splitlines()) if match}
+    assert len(found) == len(printed.splitlines())
+    shown = {(e.label, str(e.start), str(e.end), e.text) for e in shown_entities()[1]}
+    assert len(shown - found) <= 1, (shown, found)
+
+
+def test_what_the_readme_shows_fits_its_sentence_and_the_drawing() -> None:
+    sentence, entities = shown_entities()
+    assert [sentence[e.start : e.end] for e in entities] == [e.text for e in entities]
+    drawing = next(b for b in examples(ROOT / "docs/start.md") if b.output)
+    assert f'"{sentence}"' in drawing.code
+    assert drawing.output == draw(Document(sentence, tuple(entities)), colour=False) + "\n"
+
+
+def test_the_picture_of_the_readme_is_drawn_by_the_library() -> None:
+    picture = next(block.code for block in blocks(read(ROOT / "README.md")) if block.mark == "text")
+    text = picture.splitlines()[0]
+    parts = {
+        "Symptom": [("Pain in the hip",), ("Pain in", "the knees")],
+        "BodyPart": [("hip",), ("knees",)],
+        "Person": [("head of Kelford Infirmary",)],
+        "Organisation": [("Kelford Infirmary",)],
+        "Place": [("Kelford",)],
+        "Drug": [("Zelaprin",)],
+    }
+    entities = [
+        Entity(label, tuple((text.index(part), text.index(part) + len(part)) for part in entity))
+        for label, listed in parts.items()
+        for entity in listed
+    ]
+    assert picture == draw(Document(text, tuple(entities)), colour=False) + "\n"

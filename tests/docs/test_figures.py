@@ -1,0 +1,118 @@
+"""No figure without a file: tables and marked numbers are what benchmarks/results says."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import shlex
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from markdown_pages import ROOT, name_of, pages, read, without_code
+
+from anyner import Document, Entity
+from anyner.evaluation.evaluate import evaluate_documents
+from anyner.training.config import Recipe
+
+_FIGURE = re.compile(r"(\S*)\s*<!-- figure: (\S+) (\S+)( x100)? -->")
+_TABLE = re.compile(r"<!-- table: \w+ -->.*?<!-- end -->", re.DOTALL)
+_CLAIM = re.compile(r"\bF1\b[^.\n|]*?\b\d+\.\d+|\b\d+\.\d+\s*(?:%\s*)?F1\b|\b[\d,.]+\s+(?:sentences|documents) a second")
+
+
+@pytest.fixture(scope="module")
+def tables() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("benchmark_tables", ROOT / "benchmarks/tables.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def wrong_figures(text: str, folder: Path) -> list[str]:
+    """Marked numbers that differ from their file, at as many decimals as are shown."""
+    wrong = []
+    for written, file, key, percent in _FIGURE.findall(text):
+        number = written.strip("*_,;()").replace(",", "")
+        path = folder / file
+        if not path.is_file():
+            wrong.append(f"{file}: no such file")
+            continue
+        value: Any = json.loads(path.read_text(encoding="utf-8"))
+        for part in key.split("."):
+            value = value[int(part)] if isinstance(value, list) else value[part]
+        decimals = len(number.partition(".")[2])
+        if number != f"{value * (100 if percent else 1):.{decimals}f}":
+            wrong.append(f"{number} is {value} in {file}")
+    return wrong
+
+
+@pytest.mark.parametrize("page", pages(), ids=name_of)
+def test_marked_figures_are_those_of_their_files(page: Path) -> None:
+    assert wrong_figures(without_code(read(page)), ROOT / "benchmarks/results") == []
+
+
+@pytest.mark.parametrize("page", pages(), ids=name_of)
+def test_no_score_or_speed_is_claimed_without_a_mark(page: Path) -> None:
+    if page.name == "metrics.md":
+        pytest.skip("works examples out by hand")
+    unmarked = _TABLE.sub("", _FIGURE.sub("", without_code(read(page))))
+    assert _CLAIM.search(unmarked) is None, _CLAIM.search(unmarked)
+
+
+def test_wrong_and_missing_figures_are_noticed(tmp_path: Path) -> None:
+    (tmp_path / "run.json").write_text(json.dumps({"test": {"f1": 0.7891}, "rates": [1234.5]}), encoding="utf-8")
+    right = "**78.9** <!-- figure: run.json test.f1 x100 --> and 1,234<!-- figure: run.json rates.0 -->"
+    assert wrong_figures(right, tmp_path) == []
+    assert len(wrong_figures(right.replace("78.9", "79.0").replace("1,234", "1,235"), tmp_path)) == 2
+    assert wrong_figures("1 <!-- figure: none.json x -->", tmp_path) == ["none.json: no such file"]
+    assert _CLAIM.search("reaches an F1 of 78.91") and _CLAIM.search("78.9 % F1") and _CLAIM.search("8,000 sentences a second")
+
+
+def test_tables_are_those_of_the_results(tables: ModuleType) -> None:
+    results = tables.read_results(ROOT / "benchmarks/results")
+    for name in tables.PAGES:
+        page = read(ROOT / name)
+        assert "<!-- table: " in page
+        assert tables.filled(page, results) == page, f"{name} is stale: run python benchmarks/tables.py"
+
+
+def test_figures_on_test_belong_to_the_recipe_as_it_is_now(tables: ModuleType) -> None:
+    """A recipe that was changed needs a new run: its old figure would be that of another recipe."""
+    for name, result in tables.read_results(ROOT / "benchmarks/results"):
+        if "test" in result:
+            command = shlex.split(result["command"])
+            changes = [value for option, value in pairwise(command) if option == "--set"]
+            recipe = Recipe.read(ROOT / command[2], changes)
+            assert recipe.model_dump(mode="json", exclude_defaults=True) == result["recipe"], name
+
+
+def test_a_table_shows_its_results_and_a_changed_number_changes_it(tables: ModuleType, tmp_path: Path) -> None:
+    document = Document("Kofi Annan", (Entity("PER", ((0, 10),)),))
+    result = {
+        "what": "accuracy",
+        "machine": {"device": "a test"},
+        "recipe": {"data": {"folder": "data/genia"}, "encoder": {"source": "models/minilm"}},
+        "seed": 3,
+        "training_seconds": 61.2,
+        "training_sentences_per_second": 1500.4,
+        "dev_f1": 0.5,
+        "test": evaluate_documents([document], [document]).to_json(),
+    }
+    (tmp_path / "run.json").write_text(json.dumps(result), encoding="utf-8")
+    empty = "<!-- table: accuracy -->\nold\n<!-- end -->\n"
+    page = tables.filled(empty, tables.read_results(tmp_path))
+    row = "| genia | biaffine | minilm | 3 | 50.00 | 100.00 | 100.0 to 100.0 | 61 | 1,500 | a test | `run.json` |"
+    assert row in page.splitlines()
+    assert tables.filled(page, tables.read_results(tmp_path)) == page
+    (tmp_path / "run.json").write_text(json.dumps(result | {"dev_f1": 0.51}), encoding="utf-8")
+    assert tables.filled(page, tables.read_results(tmp_path)) != page
+    only_dev = {key: value for key, value in result.items() if key != "test"} | {"runs_side_by_side": 2}
+    (tmp_path / "run.json").write_text(json.dumps(only_dev), encoding="utf-8")
+    assert "No results yet." in tables.filled(page, tables.read_results(tmp_path))
+    chosen = tables.filled("<!-- table: chosen -->\n<!-- end -->", tables.read_results(tmp_path))
+    assert "| genia | biaffine | minilm | 3 | 50.00 | 61 (2 runs side by side) | 1,500 | a test | `run.json` |" in chosen
+    assert "No results yet." in tables.filled(page, [])

@@ -1,0 +1,33 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import yaml
+
+from anyner.inference.recognizer import Recognizer
+
+
+def test_the_card_shows_the_figures_of_metrics_json(model_folder: Path, recognizer: Recognizer) -> None:
+    metrics = json.loads((model_folder / "metrics.json").read_text(encoding="utf-8"))
+    card = (model_folder / "README.md").read_text(encoding="utf-8")
+    dev, training = metrics["dev"], metrics["training"]
+    assert dev["f1"] > 0
+    assert "| {:.2f} | {:.2f} | {:.2f} |".format(*(100 * dev[name] for name in ("precision", "recall", "f1"))) in card
+    assert f"Best epoch {training['best_epoch'] + 1} of {training['epochs']}, {training['steps']} steps." in card
+    assert "| training documents | 250 |" in card
+    assert all(label in card for label in recognizer.config.labels)
+
+
+def test_the_card_shows_the_thresholds_that_are_saved(model_folder: Path, recognizer: Recognizer) -> None:
+    card = (model_folder / "README.md").read_text(encoding="utf-8")
+    assert f"| thresholds | score {recognizer.config.thresholds['score']} |" in card
+
+
+def test_the_card_has_front_matter_and_the_recipe(model_folder: Path) -> None:
+    card = (model_folder / "README.md").read_text(encoding="utf-8")
+    front = yaml.safe_load(card.split("---")[1])
+    assert front["library_name"] == "anyner"
+    assert "biaffine" in front["tags"]
+    shown = card.split("```yaml\n")[1].split("```")[0]
+    assert yaml.safe_load(shown) == yaml.safe_load((model_folder / "recipe.yaml").read_text(encoding="utf-8"))

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anyner.errors import AnynerError
+from anyner.storage.quantized import from_stored, to_stored
+
+TABLE = torch.randn(80, 64, generator=torch.Generator().manual_seed(0))
+WEIGHTS = {"table": TABLE, "bias": torch.linspace(-3, 3, 64), "small": torch.eye(5), "count": torch.tensor([7])}
+
+
+def test_float32_comes_back_exactly() -> None:
+    back = from_stored(to_stored(WEIGHTS, "float32"), "here")
+    assert back.keys() == WEIGHTS.keys()
+    assert all(torch.equal(back[name], weight) and back[name].dtype == weight.dtype for name, weight in WEIGHTS.items())
+
+
+def test_bfloat16_comes_back_within_its_precision_and_whole_numbers_exactly() -> None:
+    stored = to_stored(WEIGHTS, "bfloat16")
+    assert stored["table"].dtype == torch.bfloat16
+    back = from_stored(stored, "here")
+    assert back["table"].dtype == torch.float32
+    assert torch.allclose(back["table"], TABLE, rtol=2**-8)
+    assert torch.equal(back["count"], WEIGHTS["count"])
+
+
+@given(st.integers(0, 1000), st.floats(1e-6, 1e6))
+def test_int8_is_wrong_by_at_most_half_a_step_of_its_row(seed: int, factor: float) -> None:
+    weight = torch.randn(70, 60, generator=torch.Generator().manual_seed(seed)) * factor
+    back = from_stored(to_stored({"w": weight}, "int8"), "here")["w"]
+    step = weight.abs().amax(1, keepdim=True) / 127
+    assert ((back - weight).abs() <= 0.5001 * step).all()
+
+
+def test_int8_keeps_small_tables_and_vectors_as_they_are() -> None:
+    stored = to_stored(WEIGHTS, "int8")
+    assert set(stored) == {"table.int8_rows", "table.int8_scale", "bias", "small", "count"}
+    assert stored["table.int8_rows"].dtype == torch.int8
+    assert torch.equal(stored["small"], WEIGHTS["small"])
+
+
+def test_int8_takes_rows_of_zeros_and_tables_of_more_dimensions() -> None:
+    weight = torch.zeros(4, 64, 32)
+    weight[1] = torch.randn(64, 32, generator=torch.Generator().manual_seed(1))
+    stored = to_stored({"w": weight}, "int8")
+    assert stored["w.int8_scale"].shape == (4, 64, 1)
+    back = from_stored(stored, "here")["w"]
+    assert torch.equal(back[0], weight[0])
+    assert torch.allclose(back, weight, atol=0.02)
+
+
+def test_tensors_that_share_memory_are_stored_apart() -> None:
+    stored = to_stored({"a": TABLE, "b": TABLE}, "float32")
+    assert stored["a"].data_ptr() != stored["b"].data_ptr()
+
+
+def test_a_missing_scale_is_named() -> None:
+    stored = to_stored(WEIGHTS, "int8")
+    del stored["table.int8_scale"]
+    with pytest.raises(AnynerError, match=r"m\.safetensors: the scale of table is missing"):
+        from_stored(stored, "m.safetensors")

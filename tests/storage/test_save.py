@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from anyner.encoding.pieces import PieceVocabulary
+from anyner.inference.config import WeightFormat
+from anyner.inference.recognizer import Recognizer
+from anyner.storage import save as saving
+from anyner.storage.load import load
+from anyner.storage.save import save
+
+Keys = Callable[[Recognizer], list[object]]
+
+
+def test_predictions_before_saving_and_after_loading_are_the_same(recognizer: Recognizer, tmp_path: Path, keys: Keys) -> None:
+    other = load(save(recognizer, tmp_path / "m"), "cpu")
+    found = keys(recognizer)
+    assert len(found) > 20
+    assert keys(other) == found
+    assert other.config == recognizer.config
+    assert all(torch.equal(w, other.model.state_dict()[name]) for name, w in recognizer.model.state_dict().items())
+
+
+@pytest.mark.parametrize(("form", "share"), [("bfloat16", 0.5), ("int8", 0.25)])
+def test_smaller_forms_take_less_room_and_find_nearly_the_same(
+    recognizer: Recognizer, tmp_path: Path, keys: Keys, form: WeightFormat, share: float
+) -> None:
+    whole = save(recognizer, tmp_path / "whole") / "model.safetensors"
+    small = save(recognizer, tmp_path / "small", form) / "model.safetensors"
+    assert small.stat().st_size / whole.stat().st_size == pytest.approx(share, abs=0.15)
+    other = load(small.parent, "cpu")
+    assert other.config.weights == form
+    assert next(other.model.parameters()).dtype == torch.float32
+    found, again = ({key[:2] for key in keys(one)} for one in (recognizer, other))  # type: ignore[index]
+    assert len(found & again) >= 0.9 * len(found | again)
+
+
+def test_a_loaded_small_form_saves_as_what_it_was_loaded_as(recognizer: Recognizer, tmp_path: Path, keys: Keys) -> None:
+    small = load(save(recognizer, tmp_path / "small", "bfloat16"), "cpu")
+    again = load(save(small, tmp_path / "again", "bfloat16"), "cpu")
+    assert keys(small) == keys(again)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_when_the_weights_cannot_be_written_the_old_model_stays_whole(
+    recognizer: Recognizer, copied: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = files(copied)
+
+    def half(weights: object, path: Path, metadata: object = None) -> None:
+        path.write_bytes(b"half")
+        raise OSError("no space left")
+
+    monkeypatch.setattr(saving, "save_file", half)
+    with pytest.raises(OSError, match="no space left"):
+        save(recognizer, copied, "int8")
+    assert files(copied) == before
+
+
+def test_when_the_vocabulary_cannot_be_written_no_half_of_it_is_left(
+    recognizer: Recognizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def half(vocabulary: PieceVocabulary, folder: Path) -> None:
+        (folder / "tokenizer.json").write_text("{", encoding="utf-8")
+        raise OSError("no space left")
+
+    monkeypatch.setattr(PieceVocabulary, "save", half)
+    with pytest.raises(OSError, match="no space left"):
+        save(recognizer, tmp_path / "m")
+    assert set(files(tmp_path / "m")) == {"model.safetensors"}

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+import anyner
+from anyner.corpora.synthetic import synthetic
+from anyner.errors import AnynerError
+from anyner.training.config import Recipe
+
+PLAIN = {
+    "data": {"synthetic": {"contiguous": True, "train": 150, "dev": 20, "test": 1}},
+    "encoder": {"fresh_width": 32, "fresh_layers": 1, "fresh_vocabulary": 300},
+    "head": {"width": 32},
+    "training": {"epochs": 9, "batch_sentences": 4, "encoder_lr": 0.01, "head_lr": 0.003},
+}
+TEST = synthetic(30, seed=4, contiguous=True, split="dev")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("api")
+    (folder / "r.yaml").write_text(yaml.safe_dump(PLAIN), encoding="utf-8")
+    return anyner.train(folder / "r.yaml", folder / "model", ["training.epochs=5"]).folder
+
+
+def test_train_takes_a_file_with_changes_and_load_reads_what_it_wrote(trained: Path) -> None:
+    assert len((trained / "metrics.jsonl").read_text(encoding="utf-8").splitlines()) == 5
+    document = anyner.load(trained, "cpu").predict("She felt pain in the left knee.")
+    assert document.text == "She felt pain in the left knee."
+
+
+def test_train_takes_a_recipe_and_its_changes_too(tmp_path: Path) -> None:
+    recipe = Recipe.of(PLAIN, "recipe")
+    result = anyner.train(recipe, tmp_path / "m", ["training.epochs=1", "data.synthetic.train=20"])
+    assert (result.outcome.epochs, result.outcome.steps) == (1, 5)
+    with pytest.raises(AnynerError, match=r"unknown key 'training\.epoch'"):
+        anyner.train(recipe, tmp_path / "n", ["training.epoch=1"])
+
+
+def test_evaluate_scores_what_predict_finds(trained: Path) -> None:
+    ner = anyner.load(trained, "cpu")
+    evaluation = anyner.evaluate(ner, TEST)
+    found = [{e.key for e in ner.predict(document.text).entities} for document in TEST]
+    correct = sum(len(keys & {e.key for e in gold.entities}) for keys, gold in zip(found, TEST, strict=True))
+    assert evaluation.documents == 30
+    assert (evaluation.strict.correct, evaluation.strict.predicted) == (correct, sum(map(len, found)))
+    assert evaluation.strict.correct > 0
+
+
+def test_evaluate_passes_thresholds_and_policy_on(trained: Path) -> None:
+    ner = anyner.load(trained, "cpu")
+    strict, loose = (anyner.evaluate(ner, TEST, thresholds={"score": score}, overlap="all").strict for score in (0.95, 0.1))
+    assert strict.predicted < loose.predicted
+    assert anyner.evaluate(ner, TEST, thresholds={"score": 0.1}, overlap="flat").strict.predicted < loose.predicted
+    with pytest.raises(AnynerError, match="there is no threshold 'phi'"):
+        anyner.evaluate(ner, TEST, thresholds={"phi": 0.1})
+
+
+def test_evaluate_with_the_surfaces_of_train_tells_seen_from_unseen(trained: Path) -> None:
+    ner = anyner.load(trained, "cpu")
+    surfaces = [entity.text for document in list(TEST)[:10] for entity in document.entities]
+
+    def names(evaluation: object) -> str:
+        return str(evaluation.to_json()["slices"])  # type: ignore[attr-defined]
+
+    assert "unseen" in names(anyner.evaluate(ner, TEST, train_surfaces=surfaces))
+    assert "unseen" not in names(anyner.evaluate(ner, TEST))
+
+
+def test_evaluate_attaches_neighbours_for_a_model_that_reads_them(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ner = anyner.load(trained, "cpu")
+    text = ner.config.text.model_copy(update={"context": 1})
+    with_context = anyner.Recognizer(ner.model, ner.vocabulary, ner.config.model_copy(update={"text": text}))
+    given: list[anyner.Document] = []
+    whole = anyner.Recognizer.stream
+
+    def listening(recognizer: anyner.Recognizer, texts: object, **chosen: object) -> object:
+        given.extend(texts)  # type: ignore[arg-type]
+        return whole(recognizer, texts, **chosen)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(anyner.Recognizer, "stream", listening)
+    sentences = [anyner.Document(text, doc="d", sentence=n) for n, text in enumerate(["Anna slept.", "Bern woke."])]
+    anyner.evaluate(with_context, sentences)
+    assert [document.after for document in given] == ["Bern woke.", ""]

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from anyner.document import Document
+from anyner.training.config import Recipe, changed
+
+TINY: dict[str, Any] = {
+    "data": {"synthetic": {"contiguous": True, "train": 60, "dev": 20, "test": 1}},
+    "encoder": {"fresh_width": 32, "fresh_layers": 1, "fresh_vocabulary": 300},
+    "head": {"width": 16},
+    "training": {"epochs": 2, "batch_sentences": 4, "encoder_lr": 0.003, "head_lr": 0.003},
+}
+
+
+@pytest.fixture(scope="session")
+def tiny() -> Callable[..., Recipe]:
+    """A recipe that trains in about a second, with changes as `--set` takes them."""
+    return lambda *changes: Recipe.of(changed(TINY, changes), "recipe")
+
+
+@pytest.fixture(scope="session")
+def written() -> Callable[[Path, list[Document]], str]:
+    """Writes documents as JSONL; gives the path as a recipe names it."""
+
+    def write(path: Path, documents: list[Document]) -> str:
+        path.write_text("".join(json.dumps(document.to_json()) + "\n" for document in documents), encoding="utf-8")
+        return str(path)
+
+    return write

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+import torch
+
+from anyner.architectures.draw import Draw
+from anyner.encoding.batch import training_batch
+from anyner.errors import AnynerError
+from anyner.model import NerModel
+from anyner.training import checkpoint
+from anyner.training.checkpoint import Place, has_checkpoint, remove_checkpoint, restore_checkpoint, write_checkpoint
+from anyner.training.config import Recipe
+from anyner.training.data import read_data
+from anyner.training.optimizer import build_optimizer
+from anyner.training.run import prepare
+
+PLACE = Place(7, 1, 3, 0.1 + 0.2, 0, 12.5, 1, {"span": [1 / 3, 17.0]})
+
+
+def trained(recipe: Recipe, steps: int) -> tuple[NerModel, torch.optim.Optimizer]:
+    recognizer, examples, _ = prepare(recipe, read_data(recipe.data, recipe.text))
+    optimizer = build_optimizer(recognizer.model, recipe.training)
+    for _ in range(steps):
+        losses = recognizer.model(training_batch(examples[:4], recognizer.vocabulary.frame), Draw(0))
+        losses["span"].numerator.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+    return recognizer.model, optimizer
+
+
+@pytest.fixture(scope="module")
+def learner(tiny: Callable[..., Recipe]) -> tuple[NerModel, torch.optim.Optimizer]:
+    return trained(tiny(), 2)
+
+
+def test_weights_moments_and_place_come_back_exactly(
+    tiny: Callable[..., Recipe], learner: tuple[NerModel, torch.optim.Optimizer], tmp_path: Path
+) -> None:
+    model, optimizer = learner
+    write_checkpoint(tmp_path, model, optimizer, PLACE)
+    other, other_optimizer = trained(tiny("training.seed=5"), 0)
+    assert restore_checkpoint(tmp_path, other, other_optimizer) == PLACE
+    for name, weight in model.state_dict().items():
+        assert torch.equal(weight, other.state_dict()[name]), name
+    ours, theirs = optimizer.state_dict()["state"], other_optimizer.state_dict()["state"]
+    assert ours.keys() == theirs.keys()
+    for number, state in ours.items():
+        assert state.keys() == theirs[number].keys()
+        assert all(torch.equal(state[key], theirs[number][key]) for key in state)
+
+
+def test_before_the_first_step_there_is_no_optimiser_state_and_that_is_fine(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
+    model, optimizer = trained(tiny(), 0)
+    write_checkpoint(tmp_path, model, optimizer, PLACE)
+    assert restore_checkpoint(tmp_path, model, optimizer) == PLACE
+    assert not optimizer.state_dict()["state"]
+
+
+def test_no_pickle_is_written(learner: tuple[NerModel, torch.optim.Optimizer], tmp_path: Path) -> None:
+    write_checkpoint(tmp_path, *learner, PLACE)
+    names = {path.name for path in (tmp_path / "checkpoint").iterdir()}
+    assert names == {"model.safetensors", "optimizer.safetensors", "place.json"}
+    assert json.loads((tmp_path / "checkpoint/place.json").read_text(encoding="utf-8")) == asdict(PLACE)
+
+
+class Killed(BaseException):
+    pass
+
+
+@pytest.mark.parametrize("before", ["checkpoint", "checkpoint.old"])
+@pytest.mark.parametrize("call", range(7))
+def test_at_whatever_moment_it_dies_a_whole_checkpoint_is_left(
+    learner: tuple[NerModel, torch.optim.Optimizer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, call: int
+) -> None:
+    write_checkpoint(tmp_path, *learner, PLACE)
+    (tmp_path / "checkpoint").rename(tmp_path / before)
+    calls = iter(range(100))
+
+    def dying(work: Callable[..., object]) -> Callable[..., object]:
+        def maybe(*arguments: object, **named: object) -> object:
+            if next(calls) == call:
+                raise Killed
+            return work(*arguments, **named)
+
+        return maybe
+
+    with monkeypatch.context() as patched:
+        patched.setattr(checkpoint, "save_file", dying(checkpoint.save_file))
+        patched.setattr(checkpoint.shutil, "rmtree", dying(checkpoint.shutil.rmtree))
+        patched.setattr(Path, "rename", dying(Path.rename))
+        try:
+            write_checkpoint(tmp_path, *learner, Place(**{**asdict(PLACE), "step": 8}))
+            died = False
+        except Killed:
+            died = True
+    assert died or call >= 5
+    assert has_checkpoint(tmp_path)
+    assert restore_checkpoint(tmp_path, *learner).step in (7, 8)
+    write_checkpoint(tmp_path, *learner, Place(**{**asdict(PLACE), "step": 9}))
+    assert restore_checkpoint(tmp_path, *learner).step == 9
+    remove_checkpoint(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [("place.json", "{"), ("place.json", '{"step": 1}'), ("model.safetensors", "short"), ("optimizer.safetensors", "")],
+)
+def test_a_broken_checkpoint_is_one_line_that_names_it(
+    learner: tuple[NerModel, torch.optim.Optimizer], tmp_path: Path, name: str, content: str
+) -> None:
+    write_checkpoint(tmp_path, *learner, PLACE)
+    (tmp_path / "checkpoint" / name).write_text(content, encoding="utf-8")
+    with pytest.raises(AnynerError, match="cannot resume from it") as caught:
+        restore_checkpoint(tmp_path, *learner)
+    assert str(tmp_path / "checkpoint") in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_checkpoint_of_another_model_is_refused(
+    tiny: Callable[..., Recipe], learner: tuple[NerModel, torch.optim.Optimizer], tmp_path: Path
+) -> None:
+    write_checkpoint(tmp_path, *learner, PLACE)
+    with pytest.raises(AnynerError, match="cannot resume from it"):
+        restore_checkpoint(tmp_path, *trained(tiny("head.width=8"), 0))

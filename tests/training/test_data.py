@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from anyner.architectures.biaffine.config import Config
+from anyner.document import Document, Entity
+from anyner.errors import AnynerError
+from anyner.text.align import WordEntity
+from anyner.text.config import TextConfig
+from anyner.training.config import DataConfig, Recipe
+from anyner.training.data import DataCheck, Splits, corpus_facts, note_unreachable, read_data, strictest_policy, word_entities
+from anyner.training.run import prepare
+
+Writer = Callable[[Path, list[Document]], str]
+ANNA = Document("Anna saw Bern.", (Entity("Person", ((0, 4),)),))
+BERN = Document("Anna saw Bern.", (Entity("Place", ((9, 13),)),))
+
+
+def test_corpora_with_different_label_sets_are_joined(tmp_path: Path, written: Writer) -> None:
+    one, other = written(tmp_path / "one.jsonl", [ANNA]), written(tmp_path / "other.jsonl", [BERN, ANNA])
+    data = DataConfig.model_validate({"train": [{"path": one, "labels": ["Person"]}, other], "dev": one})
+    splits = read_data(data, TextConfig())
+    assert [document.labels for document in splits.train] == [frozenset({"Person"}), None, None]
+    assert splits.labels == ("Person", "Place")
+    assert len(splits.dev) == 1
+
+
+def test_a_label_said_to_be_annotated_counts_even_if_it_never_occurs(tmp_path: Path, written: Writer) -> None:
+    one = written(tmp_path / "one.jsonl", [ANNA])
+    data = DataConfig.model_validate({"train": [{"path": one, "labels": ["Person", "Rare"]}], "dev": one})
+    assert read_data(data, TextConfig()).labels == ("Person", "Rare")
+
+
+def test_an_entity_outside_the_named_labels_is_an_error_that_names_the_file(tmp_path: Path, written: Writer) -> None:
+    one = written(tmp_path / "one.jsonl", [ANNA, BERN])
+    data = DataConfig.model_validate({"train": [{"path": one, "labels": ["Person"]}], "dev": one})
+    with pytest.raises(AnynerError) as caught:
+        read_data(data, TextConfig())
+    assert str(caught.value).startswith(f"{one}: document 1 has an entity Place")
+
+
+def test_a_folder_without_dev_is_refused(tmp_path: Path, written: Writer) -> None:
+    written(tmp_path / "train.jsonl", [ANNA])
+    with pytest.raises(AnynerError, match="files named train and dev") as caught:
+        read_data(DataConfig(folder=str(tmp_path)), TextConfig())
+    assert str(tmp_path) in str(caught.value)
+
+
+def test_a_folder_gives_its_three_splits(tmp_path: Path, written: Writer) -> None:
+    for name, documents in (("train", [ANNA, BERN]), ("valid", [ANNA]), ("test", [BERN])):
+        written(tmp_path / f"{name}.jsonl", documents)
+    splits = read_data(DataConfig(folder=str(tmp_path)), TextConfig())
+    assert tuple(map(len, (splits.train, splits.dev, splits.test))) == (2, 1, 1)
+
+
+def test_context_is_found_across_splits(tmp_path: Path) -> None:
+    lines = [f'{{"text": "{text}", "entities": [], "doc": "d", "sentence": {n}}}\n' for n, text in enumerate("ABC")]
+    (tmp_path / "train.jsonl").write_text(lines[0] + lines[2], encoding="utf-8")
+    (tmp_path / "dev.jsonl").write_text(lines[1], encoding="utf-8")
+    splits = read_data(DataConfig(folder=str(tmp_path)), TextConfig(context=1))
+    assert (splits.dev[0].before, splits.dev[0].after) == ("A", "C")
+    assert splits.train[0].after == "B"
+    assert not read_data(DataConfig(folder=str(tmp_path)), TextConfig()).dev[0].before
+
+
+def prepared(tiny: Callable[..., Recipe], train: list[Document], dev: list[Document], *changes: str) -> list[str]:
+    return prepare(tiny(*changes), Splits(tuple(train), tuple(dev), ()))[2].lines()
+
+
+def test_nothing_is_said_when_all_is_well(tiny: Callable[..., Recipe]) -> None:
+    assert prepared(tiny, [ANNA, BERN], [BERN]) == []
+
+
+def test_an_entity_off_the_word_boundaries_is_told(tiny: Callable[..., Recipe]) -> None:
+    off = Document("Annabel slept.", (Entity("Person", ((0, 4),)),), id="d7")
+    (line,) = prepared(tiny, [ANNA, off], [ANNA])
+    assert line.startswith("1 entities not on word boundaries, the first: d7: Person 'Anna' [[0, 4]]")
+
+
+def test_discontinuous_gold_is_told_for_a_head_of_spans(tiny: Callable[..., Recipe]) -> None:
+    gap = Document("pain in hip and knee", (Entity("Symptom", ((0, 4), (16, 20))), Entity("Symptom", ((0, 11),))))
+    (line,) = prepared(tiny, [gap, ANNA], [ANNA])
+    assert line == "1 of 3 training entities (33.3 %) cannot be reached: discontinuous"
+
+
+def test_an_entity_longer_than_a_window_is_told_once(tiny: Callable[..., Recipe]) -> None:
+    text = " ".join(["a"] * 60)
+    long = Document(text, (Entity("X", ((0, len(text)),)), Entity("X", ((0, 1),)), Entity("X", ((50, 51),))))
+    (line,) = prepared(tiny, [long, ANNA], [ANNA], "text.window=24", "text.overlap=8")
+    assert line == "1 of 4 training entities (25.0 %) cannot be reached: longer than a window"
+
+
+def test_dev_labels_that_training_never_shows_are_told(tiny: Callable[..., Recipe]) -> None:
+    (line,) = prepared(tiny, [ANNA], [BERN, BERN, ANNA])
+    assert line == "2 dev entities have the label Place, which training never shows: they count as missed"
+
+
+def test_problems_of_the_files_are_told(tmp_path: Path, tiny: Callable[..., Recipe]) -> None:
+    good = '{"text": "Anna saw Bern.", "entities": [{"label": "Person", "fragments": [[0, 4]]}]}\n'
+    bad = '{"text": "Anna", "entities": [{"label": "Person", "fragments": [[0, 40]]}]}\n'
+    (tmp_path / "train.jsonl").write_text(good + bad + good, encoding="utf-8")
+    (tmp_path / "dev.jsonl").write_text(good, encoding="utf-8")
+    splits = read_data(DataConfig(folder=str(tmp_path)), TextConfig())
+    assert splits.problems
+    (line,) = DataCheck(problems=splits.problems).lines()
+    assert line.startswith(f"{len(splits.problems)} problems in the files (")
+    assert f"{tmp_path / 'train.jsonl'}:2:" in line
+
+
+def test_facts_of_a_corpus_and_the_strictest_policy_it_keeps() -> None:
+    def facts(*entities: tuple[tuple[int, int], ...]) -> object:
+        return corpus_facts(("X",), [[WordEntity("X", fragments) for fragments in entities]], 9)
+
+    flat, nested = facts(((0, 2),), ((2, 3),)), facts(((0, 3),), ((0, 1),))
+    crossing, gap = facts(((0, 3),), ((2, 5),)), facts(((0, 1), (3, 5)))
+    assert [strictest_policy(one) for one in (flat, nested, crossing, gap)] == ["flat", "nested", "all", "flat"]  # type: ignore[arg-type]
+    assert (gap.lengths, gap.spans, gap.discontinuous) == ((3,), (5,), True)  # type: ignore[attr-defined]
+    assert (nested.most_at_one_word, nested.most_in_a_document, nested.longest_document) == (2, 2, 9)  # type: ignore[attr-defined]
+
+
+def test_an_entity_seen_by_two_windows_is_counted_once(tiny: Callable[..., Recipe]) -> None:
+    text = " ".join(["a"] * 40)
+    document = Document(text, (Entity("X", ((0, 1), (4, 5))), Entity("X", ((34, 35), (38, 39)))))
+    recipe = tiny("text.window=24", "text.overlap=12")
+    recognizer, *_ = prepare(recipe, Splits((document, ANNA), (), ()))
+    check = DataCheck()
+    entities = word_entities(document, recipe.text, check)
+    windows = recognizer.windows([document])
+    assert len(windows) > 2
+    note_unreachable(check, Config(), windows, entities)
+    assert check.unreachable == {"discontinuous": 2}
+    assert check.longest_document == 40

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from anyner.document import Document, Entity
+from anyner.encoding.batch import batch_of
+from anyner.encoding.encoder import Encoder
+from anyner.training.config import Recipe
+from anyner.training.data import Splits, read_data
+from anyner.training.frozen import FrozenPieces
+from anyner.training.loop import Trainer
+from anyner.training.run import prepare, run
+
+
+def test_kept_pieces_are_what_the_encoder_gives_without_dropout(tiny: Callable[..., Recipe]) -> None:
+    recipe = tiny()
+    recognizer, examples, _ = prepare(recipe, read_data(recipe.data, recipe.text))
+    recognizer.model.train()
+    windows = [example.window for example in examples]
+    frozen = FrozenPieces(recognizer.proposer, windows, 256)
+    assert recognizer.model.training
+    recognizer.model.eval()
+    places = [3, 50, 17]
+    batch = batch_of([examples[place].window for place in places], recognizer.vocabulary.frame)
+    with torch.no_grad():
+        expected = recognizer.model.encoder.encode(batch)
+    kept = frozen.batch(places)
+    assert kept.shape == expected.shape
+    inside = batch.attention_mask
+    assert torch.allclose(kept[inside], expected[inside], atol=1e-5)
+    assert kept[~inside].abs().max() == 0
+
+
+def test_the_encoder_stands_still_in_frozen_epochs_and_reads_every_window_once(
+    tiny: Callable[..., Recipe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[int] = []
+    encoders: list[tuple[torch.Tensor, torch.Tensor]] = []
+    encode, score = Encoder.encode, Trainer._score
+
+    def counting(encoder: Encoder, batch: Any) -> torch.Tensor:
+        if batch.gold is not None or not torch.is_inference_mode_enabled():
+            read.append(len(batch))
+        return encode(encoder, batch)
+
+    def looking(trainer: Trainer, *arguments: Any) -> None:
+        pretrained = torch.cat([p.detach().flatten().clone() for p in trainer.model.encoder.pretrained.parameters()])
+        head = torch.cat([p.detach().flatten().clone() for p in trainer.model.head.parameters()])
+        encoders.append((pretrained, head))
+        score(trainer, *arguments)
+
+    monkeypatch.setattr(Encoder, "encode", counting)
+    monkeypatch.setattr(Trainer, "_score", looking)
+    recipe = tiny("training.epochs=3", "training.frozen_epochs=2")
+    start = prepare(recipe, read_data(recipe.data, recipe.text))[0].model.encoder.pretrained
+    run(recipe, tmp_path / "m")
+    (first, first_head), (second, second_head), (third, _) = encoders
+    assert torch.equal(first, torch.cat([p.detach().flatten() for p in start.parameters()]))
+    assert torch.equal(first, second)
+    assert not torch.equal(first_head, second_head)
+    assert not torch.equal(second, third)
+    assert sum(read) == 60 + 60  # once for both frozen epochs, once in the third
+
+
+def test_neighbouring_sentences_reach_the_windows(tiny: Callable[..., Recipe]) -> None:
+    texts = ["Anna slept.", "Bern is near.", "Otto came."]
+    train = tuple(Document(text, (Entity("X", ((0, 4),)),), doc="d", sentence=number) for number, text in enumerate(texts))
+    recipe = tiny("text.context=1")
+    from anyner.corpora.neighbours import neighbours_attached
+
+    recognizer, examples, _ = prepare(recipe, Splits(neighbours_attached(train, 1), (), ()))
+    cut = recognizer.vocabulary.cut
+
+    def pieces(words: str) -> tuple[int, ...]:
+        return tuple(piece for word in cut(words.split()) for piece in word)
+
+    middle = examples[1].window
+    assert middle.before == pieces("Anna slept .")
+    assert middle.after == pieces("Otto came .")
+    frame = recognizer.vocabulary.frame
+    whole = (*frame.prefix, *middle.before, *frame.suffix, *pieces("Bern is near ."), *frame.suffix)
+    assert tuple(batch_of([middle], frame).piece_ids[0].tolist()) == (*whole, *middle.after, *frame.suffix)
+    assert examples[0].window.before == ()
+    assert examples[0].window.after == pieces("Bern is near .")

@@ -1,0 +1,237 @@
+"""The loop as its user meets it: killed, interrupted, stopped early, on several processes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import load_file
+from training_processes import INTERRUPTED, exit_code, killed_at, started, train, train_as_one_of, train_until
+
+from anyner.architectures.base import LossPart
+from anyner.document import Document, Entity
+from anyner.encoding.batch import training_batch
+from anyner.evaluation.scores import Score
+from anyner.inference.tuning import Tuned, Tuner
+from anyner.training.config import Recipe
+from anyner.training.data import Splits, read_data
+from anyner.training.loop import Interrupted
+from anyner.training.losses import LossSums
+from anyner.training.progress import Silent
+from anyner.training.run import prepare, run
+
+HARD = ("encoder.lstm_layers=2", "training.word_dropout=0.2", "training.accumulate=2", "training.checkpoint_steps=3")
+"""Everything that draws or remembers something: 15 batches, so 8 steps, an epoch."""
+FROZEN = "training.frozen_epochs=1"
+
+
+def weights(folder: Path) -> bytes:
+    return (folder / "model.safetensors").read_bytes()
+
+
+def metrics(folder: Path) -> list[dict[str, Any]]:
+    """The lines of metrics.jsonl without their times."""
+    records = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    return [{key: value for key, value in one.items() if "second" not in key} for one in records]
+
+
+@pytest.fixture(scope="module", params=[(), (FROZEN,)], ids=["all trained", "first epoch frozen"])
+def uninterrupted(
+    request: pytest.FixtureRequest, tiny: Callable[..., Recipe], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Recipe, Path]:
+    recipe = tiny(*HARD, *request.param)
+    folder = tmp_path_factory.mktemp("uninterrupted") / "model"
+    assert exit_code(train, recipe, folder) == 0
+    return recipe, folder
+
+
+def test_killed_in_two_epochs_and_resumed_it_ends_bit_for_bit_the_same(
+    uninterrupted: tuple[Recipe, Path], tmp_path: Path
+) -> None:
+    recipe, whole = uninterrupted
+    folder = tmp_path / "model"
+    killed_at(recipe, folder, step=5)
+    assert json.loads((folder / "checkpoint/place.json").read_text(encoding="utf-8"))["step"] == 3
+    assert not (folder / "config.json").exists()
+    killed_at(recipe, folder, step=11, resume=True)
+    assert json.loads((folder / "checkpoint/place.json").read_text(encoding="utf-8"))["step"] == 9
+    assert exit_code(train, recipe, folder, True) == 0
+    assert weights(folder) == weights(whole)
+    assert metrics(folder) == metrics(whole)
+    assert len(metrics(folder)) == 2
+    assert json.loads((folder / "metrics.json").read_text())["dev"] == json.loads((whole / "metrics.json").read_text())["dev"]
+    assert not list(folder.glob("checkpoint*"))
+
+
+@pytest.mark.parametrize("left", ["half a new one", "old one alone", "old one and a half new one"])
+def test_killed_while_a_checkpoint_is_written_it_still_resumes(
+    uninterrupted: tuple[Recipe, Path], tmp_path: Path, left: str
+) -> None:
+    recipe, whole = uninterrupted
+    folder = tmp_path / "model"
+    killed_at(recipe, folder, step=11)
+    if "new" in left:
+        shutil.copytree(folder / "checkpoint", folder / "checkpoint.new")
+        (folder / "checkpoint.new/place.json").unlink()
+        (folder / "checkpoint.new/model.safetensors").write_bytes(b"\x00" * 7)
+    if "old" in left:
+        (folder / "checkpoint").rename(folder / "checkpoint.old")
+    assert exit_code(train, recipe, folder, True) == 0
+    assert weights(folder) == weights(whole)
+    assert not list(folder.glob("checkpoint*"))
+
+
+def test_killed_right_after_the_last_checkpoint_it_only_finishes(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
+    recipe = tiny("training.epochs=1", "training.checkpoint_steps=15")
+    killed_at(recipe, tmp_path / "m", step=15)
+    assert exit_code(train, recipe, tmp_path / "m", True) == 0
+    training = json.loads((tmp_path / "m/metrics.json").read_text(encoding="utf-8"))["training"]
+    assert (training["epochs"], training["steps"], training["best_epoch"]) == (1, 15, 0)
+
+
+def test_ctrl_c_saves_and_resuming_ends_the_same(uninterrupted: tuple[Recipe, Path], tmp_path: Path) -> None:
+    recipe, whole = uninterrupted
+    folder = tmp_path / "model"
+    assert exit_code(train_until, recipe, folder, False, 10, signal.SIGINT) == INTERRUPTED
+    assert json.loads((folder / "checkpoint/place.json").read_text(encoding="utf-8"))["step"] == 11
+    assert exit_code(train, recipe, folder, True) == 0
+    assert weights(folder) == weights(whole)
+    assert metrics(folder) == metrics(whole)
+
+
+def test_a_seed_repeats_the_weights_and_another_does_not(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
+    for name, seed in (("one", 0), ("again", 0), ("other", 1)):
+        assert exit_code(train, tiny("training.epochs=1", f"training.seed={seed}"), tmp_path / name) == 0
+    assert weights(tmp_path / "one") == weights(tmp_path / "again") != weights(tmp_path / "other")
+
+
+@pytest.mark.parametrize("change", [(), (FROZEN,)], ids=["all trained", "first epoch frozen"])
+def test_two_processes_learn_what_one_learns(tiny: Callable[..., Recipe], tmp_path: Path, change: tuple[str, ...]) -> None:
+    # The fresh encoder's own dropout cannot be set in a recipe, so its config is patched in the processes themselves.
+    recipe = tiny("encoder.dropout=0.0", "head.dropout=0.0", "training.batch_sentences=7", "training.accumulate=2", *change)
+    assert exit_code(without_dropout, train, recipe, tmp_path / "one") == 0
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    both = [started(without_dropout, train_as_one_of, recipe, tmp_path / "two", number, 2, port) for number in range(2)]
+    for process in both:
+        process.join(120)
+        process.kill()
+    assert [process.exitcode for process in both] == [0, 0]
+    one, two = metrics(tmp_path / "one"), metrics(tmp_path / "two")
+    assert [record["losses"]["span"] for record in two] == pytest.approx([record["losses"]["span"] for record in one], rel=1e-4)
+    assert [record["step"] for record in two] == [record["step"] for record in one]
+    expected = load_file(tmp_path / "one/model.safetensors")
+    for name, weight in load_file(tmp_path / "two/model.safetensors").items():
+        assert torch.allclose(weight, expected[name], atol=2e-3), name
+
+
+def without_dropout(work: Callable[..., None], *arguments: Any) -> None:
+    from transformers import BertConfig
+
+    from anyner.encoding import pretrained
+
+    def plain(**fields: Any) -> BertConfig:
+        return BertConfig(**fields, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+
+    pretrained.BertConfig = plain  # type: ignore[assignment, misc]
+    work(*arguments)
+
+
+class Told(Silent):
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def note(self, line: str) -> None:
+        self.lines.append(line)
+
+
+@pytest.fixture
+def dev_scores(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[int]], None]:
+    """Makes the dev scores of the epochs what a test wants: so many of 100 right."""
+
+    def give(correct: list[int]) -> None:
+        scores: Iterator[int] = iter(correct)
+        monkeypatch.setattr(Tuner, "tune", lambda _: Tuned({"score": 0.5}, Score(next(scores), 100, 100)))
+
+    return give
+
+
+def test_it_stops_when_patience_is_over_and_keeps_the_best_epoch(
+    tiny: Callable[..., Recipe], tmp_path: Path, dev_scores: Callable[[list[int]], None]
+) -> None:
+    dev_scores([10, 50, 20])
+    told = Told()
+    whole = run(tiny("training.epochs=9", "training.patience=1"), tmp_path / "long", listener=told)
+    assert (whole.outcome.epochs, whole.outcome.best_epoch, whole.outcome.best_f1) == (3, 1, 0.5)
+    assert "no better dev F1 for 1 epochs: stopped" in told.lines
+    assert [record["best"] for record in metrics(tmp_path / "long")] == [True, True, False]
+    # The same training, cut off in its third and fourth epoch: what is in the folder then is what it had after two and three.
+    for epochs, scores in ((2, [10, 50]), (3, [10, 50, 60])):
+        dev_scores(scores)
+        with pytest.raises(Interrupted):
+            run(tiny("training.epochs=9", "training.patience=1"), tmp_path / str(epochs), listener=_StopAfter(epochs))
+    assert weights(tmp_path / "2") == weights(tmp_path / "long") != weights(tmp_path / "3")
+
+
+class _StopAfter(Silent):
+    """Presses Ctrl-C after so many epochs: the next one ends with its first step."""
+
+    def __init__(self, epochs: int) -> None:
+        self._epochs = epochs
+
+    def epoch(self, record: Any) -> None:
+        if record.epoch == self._epochs:
+            signal.raise_signal(signal.SIGINT)
+
+
+def test_loss_sums_are_the_same_whenever_someone_looks() -> None:
+    parts = [torch.tensor([[0.1 * i, 3.0], [1e-7 * i, 2.0]]) for i in range(20)]
+    late, early = LossSums(), LossSums()
+    for part in parts:
+        late.add(("a", "b"), part)
+        early.add(("a", "b"), part)
+        early.means()
+    assert late.plain() == early.plain()
+    assert late.means()["a"] == pytest.approx(0.1 * 190 / 60)
+    assert LossSums().means() == {}
+
+
+def test_a_label_that_no_document_annotates_gets_no_gradient(tiny: Callable[..., Recipe]) -> None:
+    recipe = tiny()
+    text = "Anna saw Bern."
+    silent = Document(text, (Entity("Person", ((0, 4),)),), labels=frozenset({"Person"}))
+    loud = Document(text, (Entity("Place", ((9, 13),)),), labels=frozenset({"Place", "Person"}))
+    recognizer, examples, _ = prepare(recipe, Splits((silent, loud), (), ()))
+    head = recognizer.model.head
+    assert head.labels == ("Person", "Place")
+
+    def gradients(example: Any) -> list[torch.Tensor]:
+        recognizer.model.zero_grad()
+        recognizer.model.eval()
+        batch = training_batch([example], recognizer.vocabulary.frame)
+        part: LossPart = recognizer.model(batch, recognizer.proposer.draw)["span"]
+        part.numerator.backward()
+        return [head.bilinear.grad, head.linear.weight.grad, head.linear.bias.grad, head.length.weight.grad.T]  # type: ignore[union-attr, list-item]
+
+    for gradient in gradients(examples[0]):
+        assert gradient[0].abs().max() > 0
+        assert gradient[1].abs().max() == 0
+    for gradient in gradients(examples[1]):
+        assert gradient[0].abs().max() > 0
+        assert gradient[1].abs().max() > 0
+
+
+def test_the_synthetic_data_reach_the_trainer_whole(tiny: Callable[..., Recipe]) -> None:
+    recipe = tiny()
+    data = read_data(recipe.data, recipe.text)
+    _, examples, check = prepare(recipe, data)
+    assert len(examples) == 60
+    assert sum(len(example.label) for example in examples) == check.entities == sum(len(d.entities) for d in data.train)

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import anyner
+from anyner.document import Document, Entity
+from anyner.errors import AnynerError
+from anyner.training.config import Recipe
+from anyner.training.data import read_data
+from anyner.training.progress import Silent
+from anyner.training.run import TrainingResult, prepare, run
+
+Writer = Callable[[Path, list[Document]], str]
+ANNA = Document("Anna saw Bern.", (Entity("Person", ((0, 4),)),))
+LONGER = ("training.epochs=6", "data.synthetic.train=150", "training.encoder_lr=0.01")
+PLAIN = Document("Anna saw Bern.")
+
+
+class Told(Silent):
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def note(self, line: str) -> None:
+        self.lines.append(line)
+
+
+@pytest.fixture(scope="module")
+def result(tiny: Callable[..., Recipe], tmp_path_factory: pytest.TempPathFactory) -> tuple[TrainingResult, list[str]]:
+    told = Told()
+    return run(tiny(*LONGER), tmp_path_factory.mktemp("run") / "model", listener=told), told.lines
+
+
+def test_the_folder_holds_everything_and_nothing_else(result: tuple[TrainingResult, list[str]]) -> None:
+    names = {path.name for path in result[0].folder.iterdir()}
+    expected = ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
+    assert names == {*expected, "README.md", "metrics.json", "metrics.jsonl", "recipe.yaml"}
+
+
+def test_the_recipe_in_the_folder_is_the_one_that_was_run(
+    result: tuple[TrainingResult, list[str]], tiny: Callable[..., Recipe]
+) -> None:
+    assert Recipe.read(result[0].folder / "recipe.yaml") == tiny(*LONGER)
+
+
+def test_the_saved_thresholds_are_those_of_the_best_epoch_and_repeat_its_dev_score(
+    result: tuple[TrainingResult, list[str]], tiny: Callable[..., Recipe]
+) -> None:
+    folder, outcome = result[0].folder, result[0].outcome
+    records = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    best = records[outcome.best_epoch]
+    assert json.loads((folder / "config.json").read_text(encoding="utf-8"))["thresholds"] == best["thresholds"]
+    assert best["dev_f1"] == outcome.best_f1 == max(record["dev_f1"] for record in records) > 0
+    recipe = tiny(*LONGER)
+    score = anyner.evaluate(anyner.load(folder), read_data(recipe.data, recipe.text).dev).strict
+    assert score.f1 == outcome.best_f1
+    assert json.loads((folder / "metrics.json").read_text(encoding="utf-8"))["dev"]["f1"] == outcome.best_f1
+
+
+def test_the_user_is_told_what_is_trained(result: tuple[TrainingResult, list[str]]) -> None:
+    first, second = result[1][:2]
+    assert first.startswith("biaffine on fresh: 150 training documents with ")
+    assert "20 for dev" in first
+    assert second.startswith("trainable parameters: encoder.pretrained ")
+
+
+def test_a_folder_that_holds_a_model_is_not_trained_over(
+    result: tuple[TrainingResult, list[str]], tiny: Callable[..., Recipe]
+) -> None:
+    with pytest.raises(AnynerError, match="already holds a model") as caught:
+        run(tiny(), result[0].folder)
+    assert str(result[0].folder) in str(caught.value)
+
+
+def test_an_unfinished_training_must_be_resumed_and_nothing_else_can_be(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
+    with pytest.raises(AnynerError, match="holds no checkpoint to resume from"):
+        run(tiny(), tmp_path, resume=True)
+    (tmp_path / "checkpoint").mkdir()
+    with pytest.raises(AnynerError, match="holds an unfinished training: resume it"):
+        run(tiny(), tmp_path)
+
+
+@pytest.mark.parametrize("split", ["train", "dev"])
+def test_data_without_an_entity_are_refused_before_anything_is_written(
+    tiny: Callable[..., Recipe], tmp_path: Path, written: Writer, split: str
+) -> None:
+    paths = {name: written(tmp_path / f"{name}.jsonl", [PLAIN if name == split else ANNA]) for name in ("train", "dev")}
+    changes = ["data.synthetic=null", *(f"data.{name}={path}" for name, path in paths.items())]
+    with pytest.raises(AnynerError, match=f"data.{split} has no entity at all"):
+        run(tiny(*changes), tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+def test_an_empty_training_file_is_one_line_that_names_it(tiny: Callable[..., Recipe], tmp_path: Path, written: Writer) -> None:
+    train, dev = written(tmp_path / "train.jsonl", []), written(tmp_path / "dev.jsonl", [ANNA])
+    with pytest.raises(AnynerError) as caught:
+        run(tiny("data.synthetic=null", f"data.train={train}", f"data.dev={dev}"), tmp_path / "m")
+    assert train in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ("architecture=magic", "there is no architecture 'magic'"),
+        ("head.witdh=3", "head: unknown key 'witdh'"),
+        ("encoder.source=./nowhere", "encoder.source: there is no folder ./nowhere"),
+        ("text.window=600", "text.window 600 is longer than the encoder's 512"),
+        ("encoder={lstm_layers: 1, lstm_width: 33}", "encoder.lstm_width must be even"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_one_line_that_names_it(
+    tiny: Callable[..., Recipe], tmp_path: Path, change: str, named: str
+) -> None:
+    with pytest.raises(AnynerError) as caught:
+        run(tiny(change), tmp_path / "m")
+    assert named in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "m").exists()
+
+
+def test_two_trainings_of_one_process_may_differ_in_precision(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
+    for precision in ("float32", "bfloat16", "float32"):
+        folder = tmp_path / f"{precision}-{len(list(tmp_path.iterdir()))}"
+        assert run(tiny("training.epochs=1", f"training.precision={precision}"), folder).outcome.steps == 15
+
+
+def test_preparing_is_the_same_for_the_same_seed(tiny: Callable[..., Recipe]) -> None:
+    recipe = tiny()
+    data = read_data(recipe.data, recipe.text)
+    one, other = (prepare(recipe, data)[0] for _ in range(2))
+    assert one.vocabulary.tokenizer.to_str() == other.vocabulary.tokenizer.to_str()
+    assert all((weight == other.model.state_dict()[name]).all() for name, weight in one.model.state_dict().items())
