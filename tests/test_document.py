@@ -138,3 +138,11 @@ def test_the_json_form_holds_what_is_set_and_nothing_else() -> None:
     }
     full = Document("a", id="i", doc="d", sentence=0, labels=frozenset({"Z", "A"})).with_entities([], coverage=0.5).to_json()
     assert full == {"id": "i", "text": "a", "entities": [], "doc": "d", "sentence": 0, "labels": ["A", "Z"], "coverage": 0.5}
+
+
+def test_predictions_that_only_a_white_space_word_told_apart_become_the_better_one() -> None:
+    document = Document.from_words(["left", "\u2028", "knee"])
+    apart = Entity("BodyPart", ((0, 4), (7, 11)), 0.9)
+    whole = Entity("BodyPart", ((0, 11),), 0.4)
+    assert [(e.fragments, e.score) for e in document.with_entities([apart, whole]).entities] == [(((0, 11),), 0.9)]
+    assert [(e.fragments, e.score) for e in document.with_entities([whole, apart]).entities] == [(((0, 11),), 0.9)]

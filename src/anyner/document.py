@@ -113,7 +113,7 @@ class Document:
             if surrogate := _LONE_SURROGATE.search(text):
                 raise InvalidInputError(f"the text has a lone surrogate at character {surrogate.start()}: not valid Unicode")
         if self.words is not None:
-            object.__setattr__(self, "words", _checked_words(self.words, self.text))
+            object.__setattr__(self, "words", _checked_words(self.words, len(self.text)))
         if self.entities:
             object.__setattr__(self, "entities", _in_order(self.entities, self.text))
 
@@ -124,8 +124,8 @@ class Document:
         spans: list[Fragment] = []
         position = 0
         for number, word in enumerate(listed):
-            if not word or word.isspace():
-                raise InvalidInputError(f"word {number} is empty or white space")
+            if not word:
+                raise InvalidInputError(f"word {number} is empty")
             spans.append((position, position + len(word)))
             position += len(word) + 1
         in_characters = []
@@ -137,11 +137,15 @@ class Document:
         return cls(text=" ".join(listed), entities=tuple(in_characters), words=tuple(spans), **fields)
 
     def with_entities(self, entities: Iterable[Entity], coverage: float = 1.0) -> Document:
-        """The same text with other entities, as a prediction gives it."""
+        """The same text with predicted entities; of two that only white space tells apart, the better stays."""
         other = object.__new__(Document)  # text and words are already known to be good; only the entities need a look
         for name in Document.__slots__:
             object.__setattr__(other, name, getattr(self, name))
-        object.__setattr__(other, "entities", _in_order(entities, self.text))
+        placed = [_placed(entity, self.text) for entity in entities]
+        if len({entity.key for entity in placed}) < len(placed):
+            placed.sort(key=lambda entity: entity.score or 0.0)
+            placed = list({entity.key: entity for entity in placed}.values())
+        object.__setattr__(other, "entities", tuple(sorted(placed, key=reading_order)))
         object.__setattr__(other, "coverage", coverage)
         return other
 
@@ -159,14 +163,12 @@ class Document:
         return plain
 
 
-def _checked_words(words: Iterable[Fragment], text: str) -> tuple[Fragment, ...]:
+def _checked_words(words: Iterable[Fragment], length: int) -> tuple[Fragment, ...]:
     checked = tuple(words)
-    position, length = 0, len(text)
+    position = 0
     for start, end in checked:
         if start < position or end <= start or end > length:
             raise InvalidInputError(f"word [{start}, {end}) is empty, out of order or outside the text of {length} characters")
-        if text[start:end].isspace():
-            raise InvalidInputError(f"word [{start}, {end}) is white space")
         position = end
     return checked
 
