@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any
 
 from anyner.errors import InvalidInputError
@@ -79,11 +80,6 @@ class Entity:
         return plain
 
 
-def reading_order(entity: Entity) -> tuple[int, int, Fragments, str]:
-    """The one order in which entities are listed: by start, longer first, then fragments and label."""
-    return (entity.start, -entity.end, entity.fragments, entity.label)
-
-
 @dataclass(frozen=True, slots=True)
 class Document:
     """A text with its entities, in reading order. Anything that does not fit the text is refused, never mended silently.
@@ -115,7 +111,10 @@ class Document:
         if self.words is not None:
             object.__setattr__(self, "words", _checked_words(self.words, len(self.text)))
         if self.entities:
-            object.__setattr__(self, "entities", _in_order(self.entities, self.text))
+            ordered = _in_order(self.entities, self.text)
+            if twin := next((one for one, other in pairwise(ordered) if _twins(one, other)), None):
+                raise InvalidInputError(f"duplicate entity {twin.label} {twin.fragments}")
+            object.__setattr__(self, "entities", tuple(ordered))
 
     @classmethod
     def from_words(cls, words: Iterable[str], entities: Iterable[Entity] = (), **fields: Any) -> Document:
@@ -141,11 +140,7 @@ class Document:
         other = object.__new__(Document)  # text and words are already known to be good; only the entities need a look
         for name in Document.__slots__:
             object.__setattr__(other, name, getattr(self, name))
-        placed = [_placed(entity, self.text) for entity in entities]
-        if len({entity.key for entity in placed}) < len(placed):
-            placed.sort(key=lambda entity: entity.score or 0.0)
-            placed = list({entity.key: entity for entity in placed}.values())
-        object.__setattr__(other, "entities", tuple(sorted(placed, key=reading_order)))
+        object.__setattr__(other, "entities", tuple(_without_twins(_in_order(entities, self.text))))
         object.__setattr__(other, "coverage", coverage)
         return other
 
@@ -173,12 +168,34 @@ def _checked_words(words: Iterable[Fragment], length: int) -> tuple[Fragment, ..
     return checked
 
 
-def _in_order(entities: Iterable[Entity], text: str) -> tuple[Entity, ...]:
-    placed = sorted((_placed(entity, text) for entity in entities), key=reading_order)
-    for one, other in pairwise(placed):
-        if one.key == other.key:
-            raise InvalidInputError(f"duplicate entity {one.label} {one.fragments}")
-    return tuple(placed)
+def _in_order(entities: Iterable[Entity], text: str) -> list[Entity]:
+    """The entities on the text, in reading order: by start, longer first, then fragments, then label.
+
+    Each sort keeps the order of those before it, and none makes keys of its own: a book has hundreds of thousands of entities.
+    """
+    placed = [_placed(entity, text) for entity in entities]
+    if len(placed) > 1:
+        placed.sort(key=attrgetter("label"))
+        placed.sort(key=attrgetter("fragments"))
+        placed.sort(key=attrgetter("end"), reverse=True)
+        placed.sort(key=attrgetter("start"))
+    return placed
+
+
+def _twins(one: Entity, other: Entity) -> bool:
+    return one.fragments == other.fragments and one.label == other.label
+
+
+def _without_twins(entities: list[Entity]) -> list[Entity]:
+    """Of entities that are the same but for their score, which stand side by side in reading order, the best."""
+    if not any(_twins(one, other) for one, other in pairwise(entities)):
+        return entities
+    best: dict[tuple[str, Fragments], Entity] = {}
+    for entity in entities:
+        other = best.get(entity.key)
+        if other is None or (entity.score or 0.0) > (other.score or 0.0):
+            best[entity.key] = entity
+    return list(best.values())
 
 
 def _placed(entity: Entity, text: str) -> Entity:

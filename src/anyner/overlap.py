@@ -154,16 +154,16 @@ def resolve(items: Sequence[Item], policy: Policy) -> list[Item]:
 
 def _meeting(items: Sequence[Annotated]) -> Iterator[list[int]]:
     """Items chained by stretches, from first to last position, that meet: what the policy does to one is settled in its group."""
-    extents = sorted([(item.fragments[0][0], item.fragments[-1][1], index) for index, item in enumerate(items)])
     group: list[int] = []
     position = 0
-    for start, end, index in extents:
-        if start >= position:
+    for index in sorted(range(len(items)), key=lambda i: items[i].fragments[0][0]):
+        fragments = items[index].fragments
+        if fragments[0][0] >= position:
             if len(group) > 1:
                 yield group
             group = []
         group.append(index)
-        position = max(position, end)
+        position = max(position, fragments[-1][1])
     if len(group) > 1:
         yield group
 

@@ -177,10 +177,7 @@ class Assembly:
             document = self._waiting.pop(self._next)
             seen, short = self._words.pop(self._next, (0, 0))
             found = self._mergers.pop(self._next, WindowMerger()).entities(self._policy)
-            found.reverse()
-            # Each is let go as it is placed in the document: a book's entities are not held twice.
-            given_up = (found.pop() for _ in range(len(found)))
-            yield document.with_entities(given_up, coverage=1.0 - short / seen if short else 1.0)
+            yield document.with_entities(found, coverage=1.0 - short / seen if short else 1.0)
             self._next += 1
 
 

@@ -129,47 +129,35 @@ def _context(context: str, text: TextConfig, cut: PieceCutter, room: int, last: 
     return tuple(piece for word_pieces in nearest for piece in word_pieces)
 
 
-@dataclass(frozen=True, slots=True)
-class _Bounds:
-    first: int
-    stop: int
-
-
 class WindowMerger:
     """Collects the entities of one document's windows and settles where overlapping windows disagree.
 
-    An entity belongs to the window in which its middle lies farthest from the edges, and that window alone decides over it. It
-    always sees the entity whole: what another window holds whole, with its middle on this window's side, this one holds too.
+    Two neighbouring windows are cut apart halfway through what they share, and an entity belongs to the window on whose side its
+    middle lies: that window alone decides over it. It always sees the entity whole, because its neighbour did.
     """
 
     def __init__(self) -> None:
-        self._bounds: list[_Bounds] = []
-        self._found: list[tuple[int, int, int, Entity]] = []  # window, first word, last word in the document, entity
+        self._windows = 0
+        self._stop = 0  # where the last window stopped, in words of the document
+        self._open: list[tuple[int, Entity]] = []  # the last window's entities with their middles, until the next one comes
+        self._kept: list[Entity] = []
 
     def add(self, window: Window, entities: Iterable[WordEntity]) -> None:
         """Takes the next window of the document, in order."""
-        number = len(self._bounds)
-        self._bounds.append(_Bounds(window.first_word, window.first_word + len(window.words)))
+        cut = 0
+        if self._windows:
+            cut = (window.first_word + self._stop) // 2
+            self._kept.extend(entity for middle, entity in self._open if middle < cut)
+        self._windows += 1
+        self._stop = window.first_word + len(window.words)
+        self._open = []
         for entity in entities:
-            placed = to_characters(entity, window.starts, window.ends, window.text)
-            self._found.append((number, window.first_word + entity.first, window.first_word + entity.last, placed))
+            middle = window.first_word + (entity.first + entity.last) // 2
+            if middle >= cut:
+                self._open.append((middle, to_characters(entity, window.starts, window.ends, window.text)))
 
     def entities(self, policy: Policy) -> list[Entity]:
-        if len(self._bounds) <= 1:
-            return [entity for *_, entity in self._found]
-        kept: list[Entity] = []
-        for number, first, last, entity in self._found:
-            if self._owner(number, (first + last) // 2) == number:
-                kept.append(entity)
-        return resolve(kept, policy)
-
-    def _owner(self, number: int, middle: int) -> int:
-        """The window whose own part, cut halfway through the overlaps with its neighbours, holds the word `middle`."""
-        while number + 1 < len(self._bounds) and middle >= self._cut(number):
-            number += 1
-        while number and middle < self._cut(number - 1):
-            number -= 1
-        return number
-
-    def _cut(self, number: int) -> int:
-        return (self._bounds[number + 1].first + self._bounds[number].stop) // 2
+        """All entities, when every window has been added; the policy holds across windows too."""
+        self._kept.extend(entity for _, entity in self._open)
+        self._open = []
+        return self._kept if self._windows <= 1 else resolve(self._kept, policy)
