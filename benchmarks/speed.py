@@ -25,7 +25,7 @@ import anyner
 from anyner.encoding.batch import Batch, batch_of
 from anyner.inference.batching import batches, window_size
 from anyner.inference.proposing import autocast
-from anyner.inference.recognizer import BATCH_TOKENS, Recognizer
+from anyner.inference.recognizer import BATCH_TOKENS, Choice, Recognizer
 
 DEVICE_TOKENS = 65_536
 """Batches for the device ratio are this large, so that the device and not the launching of its kernels is measured."""
@@ -49,25 +49,28 @@ def device_batches(recognizer: Recognizer, documents: tuple[anyner.Document, ...
     order = sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True)
     frame = recognizer.vocabulary.frame
     device = recognizer.proposer.device
-    return [batch_of([windows[i] for i in places], frame).to(device) for places in batches(sizes, order, tokens)]
+    return [
+        batch_of([windows[i] for i in places], frame, recognizer.proposer.prompt).to(device)
+        for places in batches(sizes, order, tokens)
+    ]
 
 
 def measure(recognizer: Recognizer, documents: tuple[anyner.Document, ...], tokens: int, repeats: int) -> dict[str, float]:
-    model, options, draw = recognizer.model.eval(), recognizer.default_options(), recognizer.proposer.draw
-    device = recognizer.proposer.device
+    model, decoding, draw = recognizer.model.eval(), recognizer.decoding(Choice()), recognizer.proposer.draw
+    device, precision = recognizer.proposer.device, recognizer.proposer.precision
     ready = device_batches(recognizer, documents, DEVICE_TOKENS)
 
     @torch.inference_mode()
     def encode(prepared: list[Batch]) -> None:
-        with autocast(device):
+        with autocast(device, precision):
             for batch in prepared:
                 model.encoder.encode(batch)
 
     @torch.inference_mode()
     def propose() -> None:
-        with autocast(device):
+        with autocast(device, precision):
             for batch in ready:
-                model.propose(batch, options, draw)
+                model.propose(batch, decoding, draw)
 
     encoder_alone = best_seconds(lambda: encode(ready), repeats)
     to_proposals = best_seconds(propose, repeats)

@@ -6,7 +6,7 @@ from transformers import BertConfig
 from anyner.architectures.biaffine.config import Config
 from anyner.architectures.biaffine.head import Head
 from anyner.architectures.draw import Draw
-from anyner.architectures.settings import Options
+from anyner.architectures.settings import Decoding, Options
 from anyner.document import Document
 from anyner.encoding.batch import Batch, Example, training_batch
 from anyner.encoding.config import EncoderConfig
@@ -54,9 +54,11 @@ def test_kept_pieces_spare_the_pretrained_encoder() -> None:
 
 def test_proposals_are_the_heads_of_the_encoders_states() -> None:
     model, batch = model_and_batch()
+    config = model.head.config
+    decoding = Decoding(tuple(model.labels), {"score": 0.1}, "all", config, Options())
     with torch.inference_mode():
-        found = model.propose(batch, Options(), Draw(0)).start_copy().wait()
-        expected = model.head.propose(model.encoder(batch), Options(), Draw(0)).start_copy().wait()
+        found = model.propose(batch, decoding, Draw(0)).on_host()
+        expected = model.head.propose(model.encoder(batch), decoding, Draw(0)).on_host()
     assert len(found["score"]) > 0
     assert found["place"].tolist() == expected["place"].tolist()
     assert found["score"].tolist() == expected["score"].tolist()

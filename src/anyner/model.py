@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from anyner.architectures.base import Head, Losses, Proposals
 from anyner.architectures.draw import Draw
-from anyner.architectures.settings import Options
+from anyner.architectures.settings import Decoding
 from anyner.encoding.batch import Batch
 from anyner.encoding.encoder import Encoder
 
@@ -31,5 +31,5 @@ class NerModel(nn.Module):
         states = self.encoder.states(self.encoder.encode(batch) if pieces is None else pieces, batch)
         return self.head.loss(states, batch.gold, draw)
 
-    def propose(self, batch: Batch, options: Options, draw: Draw) -> Proposals:
-        return self.head.propose(self.encoder(batch), options, draw)
+    def propose(self, batch: Batch, decoding: Decoding, draw: Draw) -> Proposals:
+        return self.head.propose(self.encoder(batch), decoding, draw)

@@ -21,8 +21,9 @@ def test_every_folder_with_a_head_is_listed_and_keeps_the_contract() -> None:
         assert issubclass(config, HeadConfig)
         assert issubclass(head, Head)
         assert head.Config is config
-        assert head.default_thresholds().keys() == {threshold.name for threshold in head.thresholds}
-        for threshold in head.thresholds:
+        thresholds = config().thresholds()
+        assert config().default_thresholds() == {threshold.name: threshold.default for threshold in thresholds}
+        for threshold in thresholds:
             assert all(candidate >= threshold.loosest for candidate in threshold.candidates)
             assert list(threshold.candidates) == sorted(threshold.candidates)
             assert threshold.default >= threshold.loosest
@@ -66,6 +67,6 @@ def test_discontinuous_gold_is_unreachable_for_contiguous_shapes_only() -> None:
             return frozenset({"flat", "discontinuous"})
 
     gold = [WordEntity("X", ((0, 2),)), WordEntity("X", ((0, 1), (2, 3)))]
-    assert HeadConfig().unreachable(gold) == [None, "discontinuous"]
-    assert Everything().unreachable(gold) == [None, None]
+    assert HeadConfig().unreachable(gold, [1] * 9) == [None, "discontinuous"]
+    assert Everything().unreachable(gold, [1] * 9) == [None, None]
     assert HeadConfig().prompt(("X",)) == ()

@@ -47,7 +47,7 @@ def test_the_page_has_the_three_files(tagger: Path) -> None:
     assert "tagger" in registry.names()
     head, config = registry.head_class("tagger"), registry.config_class("tagger")
     assert head.Config is config and config().shapes() == {"flat"}
-    assert config().unreachable([WordEntity("X", ((0, 1), (2, 3)))]) == ["discontinuous"]
+    assert config().unreachable([WordEntity("X", ((0, 1), (2, 3)))], [1, 1, 1]) == ["discontinuous"]
 
 
 def test_it_learns_flat_entities_by_heart_saves_loads_and_predicts(tagger: Path, tmp_path: Path) -> None:

@@ -21,7 +21,13 @@ def slowly(pieces: Tensor, first: Tensor, last: Tensor, how: Pooling) -> Tensor:
             stretch = pieces[b, a : z + 1]
             ends = torch.stack([stretch[0], stretch[-1]])
             rows.append(
-                {"first": stretch[0], "max": stretch.amax(0), "mean": stretch.mean(0), "first_last_max": ends.amax(0)}[how]
+                {
+                    "first": stretch[0],
+                    "max": stretch.amax(0),
+                    "mean": stretch.mean(0),
+                    "first_last_max": ends.amax(0),
+                    "first_last_mean": ends.mean(0),
+                }[how]
             )
     return torch.stack(rows).view(*first.shape, -1)
 

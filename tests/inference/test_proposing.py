@@ -6,7 +6,7 @@ import torch
 
 from anyner.document import Document
 from anyner.inference.proposing import autocast
-from anyner.inference.recognizer import Recognizer, prompt_pieces, word_budget
+from anyner.inference.recognizer import Choice, Recognizer, prompt_pieces, word_budget
 
 Proposals = dict[int, dict[tuple[int, ...], float]]
 
@@ -15,7 +15,8 @@ def proposals_by_window(recognizer: Recognizer, documents: tuple[Document, ...],
     windows = recognizer.windows(documents)
     found: Proposals = {place: {} for place in range(len(windows))}
     seen: list[int] = []
-    for batch in recognizer.proposer.propose(windows, recognizer.default_options(), tokens):
+    loosest = recognizer.decoding(Choice(thresholds={"score": 0.1}))
+    for batch in recognizer.proposer.propose(windows, loosest, tokens):
         seen.extend(batch.places)
         for (sentence, *span), score in zip(batch.proposals["place"], batch.proposals["score"], strict=True):
             found[batch.places[sentence]][tuple(map(int, span))] = float(score)
@@ -33,7 +34,7 @@ def test_proposals_do_not_depend_on_the_batches(recognizer: Recognizer, document
 
 def test_the_longest_windows_go_first(recognizer: Recognizer, documents: tuple[Document, ...]) -> None:
     windows = recognizer.windows(documents)
-    places = [p for batch in recognizer.proposer.propose(windows, recognizer.default_options(), 300) for p in batch.places]
+    places = [p for batch in recognizer.proposer.propose(windows, recognizer.decoding(Choice()), 300) for p in batch.places]
     sizes = [sum(map(len, windows[place].pieces)) for place in places]
     assert sizes == sorted(sizes, reverse=True)
 
@@ -43,10 +44,10 @@ def test_the_model_is_left_in_the_mode_it_was_in(recognizer: Recognizer, trainin
     windows = recognizer.windows([Document("Pain in the knee"), Document("and the hip")])
     recognizer.model.train(training)
     try:
-        for _ in recognizer.proposer.propose(windows, recognizer.default_options(), 8):
+        for _ in recognizer.proposer.propose(windows, recognizer.decoding(Choice()), 8):
             assert not recognizer.model.training
         assert recognizer.model.training == training
-        given_up = recognizer.proposer.propose(windows, recognizer.default_options(), 1)
+        given_up = recognizer.proposer.propose(windows, recognizer.decoding(Choice()), 1)
         next(given_up)
         given_up.close()  # type: ignore[attr-defined]
         assert recognizer.model.training == training
@@ -55,7 +56,7 @@ def test_the_model_is_left_in_the_mode_it_was_in(recognizer: Recognizer, trainin
 
 
 def test_no_windows_no_proposals(recognizer: Recognizer) -> None:
-    assert list(recognizer.proposer.propose([], recognizer.default_options(), 100)) == []
+    assert list(recognizer.proposer.propose([], recognizer.decoding(Choice()), 100)) == []
 
 
 def test_on_the_processor_numbers_stay_float32() -> None:
@@ -65,7 +66,7 @@ def test_on_the_processor_numbers_stay_float32() -> None:
 
 def test_gradients_are_not_kept_while_proposing(recognizer: Recognizer) -> None:
     windows = recognizer.windows([Document("Pain in the knee")])
-    for _ in recognizer.proposer.propose(windows, recognizer.default_options(), 8):
+    for _ in recognizer.proposer.propose(windows, recognizer.decoding(Choice()), 8):
         pass
     assert torch.is_grad_enabled()
     assert not torch.is_inference_mode_enabled()

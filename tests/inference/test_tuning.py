@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from anyner.document import Document
+from anyner.evaluation.evaluate import evaluate_documents
 from anyner.evaluation.scores import Score
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.tuning import Tuner
@@ -21,7 +22,7 @@ def strict(recognizer: Recognizer, gold: Sequence[Document], threshold: float) -
 
 
 def candidates(recognizer: Recognizer) -> tuple[float, ...]:
-    (threshold,) = recognizer.model.head.thresholds
+    (threshold,) = recognizer.model.head.config.thresholds()
     return threshold.candidates
 
 
@@ -74,3 +75,17 @@ def test_tuning_works_on_windows_of_long_documents(build: object, documents: tup
     assert len(gold.entities) > 50
     tuned = Tuner(small, [gold]).tune()
     assert tuned.score.f1 == 1.0
+
+
+def test_labels_that_a_document_does_not_annotate_are_not_judged(recognizer: Recognizer, documents: tuple[Document, ...]) -> None:
+    """As in evaluation: otherwise thresholds of mixed corpora would be chosen on a wrong score."""
+    predicted = recognizer.predict(list(documents[:24]), thresholds={"score": 0.3})
+    label = next(entity.label for document in predicted for entity in document.entities)
+    gold = [
+        replace(document.with_entities(e for e in document.entities if e.label == label), labels=frozenset({label}))
+        for document in predicted
+    ]
+    tuned = Tuner(recognizer, gold).tune()
+    judged = evaluate_documents(gold, recognizer.predict(gold, thresholds=tuned.thresholds)).strict
+    assert tuned.score == judged
+    assert 0 < judged.predicted < sum(len(document.entities) for document in predicted)

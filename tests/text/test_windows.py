@@ -138,10 +138,10 @@ def test_context_goes_to_the_ends_of_a_long_document_only() -> None:
 
 
 def merged(made: Sequence[Window], found: Sequence[Sequence[WordEntity]], policy: Policy) -> set[tuple[object, float | None]]:
-    merger = WindowMerger()
+    merger = WindowMerger(policy)
     for window, entities in zip(made, found, strict=True):
         merger.add(window, entities)
-    listed = merger.entities(policy)
+    listed = merger.entities()
     assert len({entity.key for entity in listed}) == len(listed)
     return {(entity.key, entity.score) for entity in listed}
 
@@ -239,4 +239,4 @@ def test_an_entity_longer_than_its_own_window_sees_is_kept() -> None:
 
 
 def test_no_window_no_entity() -> None:
-    assert WindowMerger().entities("all") == []
+    assert WindowMerger("all").entities() == []

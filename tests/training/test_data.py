@@ -6,12 +6,14 @@ from pathlib import Path
 import pytest
 
 from anyner.architectures.biaffine.config import Config
+from anyner.architectures.settings import CorpusFacts
 from anyner.document import Document, Entity
 from anyner.errors import AnynerError
 from anyner.text.align import WordEntity
 from anyner.text.config import TextConfig
 from anyner.training.config import DataConfig, Recipe
-from anyner.training.data import DataCheck, Splits, corpus_facts, note_unreachable, read_data, strictest_policy, word_entities
+from anyner.training.data import DataCheck, Splits, note_unreachable, read_data, word_entities
+from anyner.training.facts import corpus_facts, strictest_policy
 from anyner.training.run import prepare
 
 Writer = Callable[[Path, list[Document]], str]
@@ -110,15 +112,29 @@ def test_problems_of_the_files_are_told(tmp_path: Path, tiny: Callable[..., Reci
     assert f"{tmp_path / 'train.jsonl'}:2:" in line
 
 
-def test_facts_of_a_corpus_and_the_strictest_policy_it_keeps() -> None:
-    def facts(*entities: tuple[tuple[int, int], ...]) -> object:
-        return corpus_facts(("X",), [[WordEntity("X", fragments) for fragments in entities]], 9)
+def test_facts_of_a_corpus_and_the_strictest_policy_it_keeps(tiny: Callable[..., Recipe]) -> None:
+    recipe = tiny("text.window=40")
+    recognizer, *_ = prepare(recipe, Splits((ANNA,), (), ()))
+
+    def facts(*entities: tuple[tuple[int, int], ...]) -> CorpusFacts:
+        words = ["a", "bb", "ccc", "d", "e"]
+        document = Document.from_words(words, [Entity("X", fragments) for fragments in entities])
+        return corpus_facts(
+            Splits((document,), (), ()),
+            [[WordEntity("X", fragments) for fragments in entities]],
+            DataCheck(longest_document=9),
+            text=recipe.text,
+            encoder=recognizer.model.encoder,
+            cut=lambda cut_words: [tuple(range(len(word))) for word in cut_words],
+        )
 
     flat, nested = facts(((0, 2),), ((2, 3),)), facts(((0, 3),), ((0, 1),))
     crossing, gap = facts(((0, 3),), ((2, 5),)), facts(((0, 1), (3, 5)))
-    assert [strictest_policy(one) for one in (flat, nested, crossing, gap)] == ["flat", "nested", "all", "flat"]  # type: ignore[arg-type]
-    assert (gap.lengths, gap.spans, gap.discontinuous) == ((3,), (5,), True)  # type: ignore[attr-defined]
-    assert (nested.most_at_one_word, nested.most_in_a_document, nested.longest_document) == (2, 2, 9)  # type: ignore[attr-defined]
+    assert [strictest_policy(one) for one in (flat, nested, crossing, gap)] == ["flat", "nested", "all", "flat"]
+    assert (gap.lengths, gap.spans, gap.piece_lengths, gap.discontinuous) == ((3,), (5,), (3,), True)
+    assert (nested.most_at_one_word, nested.most_ending_at_one_word, nested.most_in_a_document) == (2, 1, 2)
+    assert (nested.piece_lengths, nested.longest_document, nested.most_words) == ((6, 1), 9, 40)
+    assert not nested.encoder_decoder
 
 
 def test_an_entity_seen_by_two_windows_is_counted_once(tiny: Callable[..., Recipe]) -> None:

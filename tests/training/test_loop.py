@@ -23,7 +23,7 @@ from anyner.inference.tuning import Tuned, Tuner
 from anyner.training.config import Recipe
 from anyner.training.data import Splits, read_data
 from anyner.training.loop import Interrupted
-from anyner.training.losses import LossSums
+from anyner.training.loss_sums import LossSums
 from anyner.training.progress import Silent
 from anyner.training.run import prepare, run
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -16,10 +17,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from anyner.architectures.draw import Draw
-from anyner.architectures.settings import Decoding, HeadConfig, Options, Threshold
+from anyner.architectures.settings import Decoding, HeadConfig, Options
 from anyner.encoding.batch import Gold
 from anyner.encoding.encoder import Encoder, States
 from anyner.text.align import WordEntity
+from anyner.text.windows import PieceCutter
 
 HostProposals = Mapping[str, NDArray[Any]]
 """Proposals after their one copy to the host: arrays by field name."""
@@ -41,28 +43,13 @@ Losses = Mapping[str, LossPart]
 class Proposals:
     """Candidate entities with their scores, still in tensors. A subclass adds its own; each must be a tensor."""
 
-    def start_copy(self) -> PendingProposals:
-        """Starts the copy to the host without waiting for it."""
+    def on_host(self) -> HostProposals:
+        """The fields as arrays: all copies are started before the first is waited for."""
         fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
         host = {name: tensor.to("cpu", non_blocking=True) for name, tensor in fields.items()}
-        done = None
-        if any(tensor.is_cuda for tensor in fields.values()):
-            done = torch.cuda.Event()  # type: ignore[no-untyped-call]
-            done.record()
-        return PendingProposals(host, done)
-
-
-@dataclass(frozen=True, slots=True)
-class PendingProposals:
-    """Proposals on their way to the host."""
-
-    fields: Mapping[str, Tensor]
-    done: torch.cuda.Event | None
-
-    def wait(self) -> HostProposals:
-        if self.done is not None:
-            self.done.synchronize()
-        return {name: _as_array(tensor) for name, tensor in self.fields.items()}
+        for device in {tensor.device for tensor in fields.values() if tensor.is_cuda}:
+            torch.cuda.current_stream(device).synchronize()
+        return {name: _as_array(tensor) for name, tensor in host.items()}
 
 
 def _as_array(tensor: Tensor) -> NDArray[Any]:
@@ -70,13 +57,16 @@ def _as_array(tensor: Tensor) -> NDArray[Any]:
 
 
 class Head(nn.Module):
-    """The part of a model that is the architecture."""
+    """The part of a model that is the architecture.
+
+    Under autocast the states may be bfloat16: do index, schedule and prefix-sum arithmetic in float32, inside `exact`. What
+    `propose` keeps on itself must not be used in training: it was made in inference mode.
+    """
 
     Config: ClassVar[type[HeadConfig]]
     CallOptions: ClassVar[type[Options]] = Options
-    thresholds: ClassVar[tuple[Threshold, ...]] = ()
     training_only: ClassVar[tuple[str, ...]] = ()
-    """Prefixes of weights that only training needs: they are neither saved with the model nor expected on loading."""
+    """Prefixes of weights that only training needs: not saved, and not there on loading if `start` makes their modules."""
 
     def __init__(self, config: HeadConfig, labels: Sequence[str], encoder: Encoder) -> None:
         """`encoder` gives widths and, through `tables`, embeddings to share; the head keeps no reference to it as a module."""
@@ -84,22 +74,36 @@ class Head(nn.Module):
         self.config = config
         self.labels = tuple(labels)
 
-    @abstractmethod
-    def loss(self, states: States, gold: Gold, draw: Draw) -> Losses:
-        """The terms of the training loss; finite for every batch, with or without entities."""
+    def start(self, encoder: Encoder, cut: PieceCutter) -> None:
+        """Called when a training starts or resumes, never on loading: the place to take over pretrained weights.
+
+        `cut` gives the pieces of words, for example of the labels' names.
+        """
+
+    def rate_share(self, name: str) -> float:
+        """The share of `training.head_lr` at which the head's parameter of this name learns: small for what was pretrained."""
+        return 1.0
 
     @abstractmethod
-    def propose(self, states: States, options: Options, draw: Draw) -> Proposals:
-        """Candidates at the loosest thresholds, on the device; no Python loop over sentences, words or spans."""
+    def loss(self, states: States, gold: Gold, draw: Draw) -> Losses:
+        """The terms of the training loss; finite for every batch, with or without entities.
+
+        Which terms there are may depend on `draw.epoch` and `draw.step` alone, so that all processes have the same.
+        """
+
+    @abstractmethod
+    def propose(self, states: States, decoding: Decoding, draw: Draw) -> Proposals:
+        """Candidates, on the device; no Python loop over sentences, words or spans.
+
+        What `decoding.thresholds` would hide need not be proposed: they decide how much work is done.
+        """
 
     @staticmethod
     @abstractmethod
     def decode(proposals: HostProposals, sentences: int, decoding: Decoding) -> list[list[WordEntity]]:
-        """Entities of each of the batch's sentences, from `decode.py`: numpy only."""
+        """Entities of each of the batch's sentences, from `decode.py`: numpy only. Applies the thresholds again."""
 
-    def start(self, encoder: Encoder) -> None:
-        """Called once when a new training starts, never on loading: the place to take over pretrained weights."""
 
-    @classmethod
-    def default_thresholds(cls) -> dict[str, float]:
-        return {threshold.name: threshold.default for threshold in cls.thresholds}
+def exact(device: torch.device) -> AbstractContextManager[object]:
+    """Float32 stays float32 in here, whatever the autocast around it."""
+    return torch.autocast(device.type, enabled=False)

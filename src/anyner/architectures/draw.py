@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -16,26 +16,36 @@ Floats = NDArray[np.float32]
 class Draw:
     """Numbers keyed by (seed, sentence content, purpose, epoch), drawn on the host: equal on every device, batch and process.
 
-    A row's numbers come in order, so the first n of a longer row are the n of a shorter one: padding changes nothing.
+    A row's numbers come in order, so the first n of a longer row are the n of a shorter one: padding changes nothing. The same
+    purpose gives the same numbers again: name a denoising step or a sample in it.
     """
 
     seed: int
     epoch: int = 0
     """0 in prediction; in training each epoch draws anew."""
     step: int = 0
-    """Steps taken so far, for heads that alternate objectives."""
+    """Steps taken so far, for heads that alternate objectives; it changes no number."""
 
     def normal(self, purpose: str, content_keys: Sequence[int], size: int) -> Floats:
         """Standard normal numbers, one row a sentence: (B, size)."""
-        rows = [generator.standard_normal(size, dtype=np.float32) for generator in self._generators(purpose, content_keys)]
-        return np.stack(rows)
+        drawn = np.empty((len(content_keys), size), dtype=np.float32)
+        for row, generator in enumerate(self._generators(purpose, content_keys)):
+            generator.standard_normal(dtype=np.float32, out=drawn[row])
+        return drawn
 
     def uniform(self, purpose: str, content_keys: Sequence[int], size: int) -> Floats:
         """Numbers uniform in [0, 1), one row a sentence: (B, size)."""
-        rows = [generator.random(size, dtype=np.float32) for generator in self._generators(purpose, content_keys)]
-        return np.stack(rows)
+        drawn = np.empty((len(content_keys), size), dtype=np.float32)
+        for row, generator in enumerate(self._generators(purpose, content_keys)):
+            generator.random(dtype=np.float32, out=drawn[row])
+        return drawn
 
-    def _generators(self, purpose: str, content_keys: Sequence[int]) -> list[np.random.Generator]:
-        salt = blake2b(f"{self.seed}/{self.epoch}/{purpose}".encode(), digest_size=8).digest()
-        salted = int.from_bytes(salt, "little") << 64
-        return [np.random.Generator(np.random.Philox(key=salted | key)) for key in content_keys]
+    def _generators(self, purpose: str, content_keys: Sequence[int]) -> Iterator[np.random.Generator]:
+        """A generator for each sentence: one and the same, set to another key each time, which is cheaper than making one."""
+        salt = int.from_bytes(blake2b(f"{self.seed}/{self.epoch}/{purpose}".encode(), digest_size=8).digest(), "little")
+        bits = np.random.Philox(key=0)
+        generator, state = np.random.Generator(bits), bits.state
+        for key in content_keys:
+            state["state"]["key"] = np.array([key, salt], dtype=np.uint64)
+            bits.state = state
+            yield generator

@@ -22,11 +22,18 @@ class CorpusFacts:
     """Words of each entity, gaps not counted."""
     spans: tuple[int, ...]
     """Words from each entity's first to its last, gaps counted."""
+    piece_lengths: tuple[int, ...]
+    """Pieces of each entity, gaps not counted."""
     most_at_one_word: int
     """Most entities that begin at one word."""
+    most_ending_at_one_word: int
     most_in_a_document: int
     longest_document: int
     """Its words."""
+    most_words: int
+    """Words that one window can hold at most."""
+    encoder_decoder: bool
+    """Whether the encoder is half of a sequence-to-sequence model."""
     discontinuous: bool
     crossing: bool
     nested: bool
@@ -34,12 +41,19 @@ class CorpusFacts:
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A number tuned on dev after each epoch. Proposals are made once at `loosest`, so no candidate may be looser."""
+    """A number tuned on dev after each epoch: a lower bound, so larger is stricter. (A paper's upper bound is stated as 1 - it.)
+
+    Tuning makes proposals once, at `loosest`.
+    """
 
     name: str
     loosest: float
     default: float
     candidates: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if min(self.default, *self.candidates) < self.loosest:
+            raise ValueError(f"threshold {self.name}: nothing may be looser than {self.loosest}")
 
 
 class Options(Settings):
@@ -57,8 +71,11 @@ class HeadConfig(Settings):
         """The settings with every open value chosen from the training corpus (longest entity, most at one word …)."""
         return self
 
-    def unreachable(self, entities: Sequence[WordEntity]) -> list[str | None]:
-        """For each gold entity of one window, why these settings can never produce it, or None. It still counts in the score."""
+    def unreachable(self, entities: Sequence[WordEntity], pieces: Sequence[int]) -> list[str | None]:
+        """For each gold entity of one window, why these settings can never produce it, or None. It still counts in the score.
+
+        `pieces` counts those of each of the window's words.
+        """
         contiguous_only = "discontinuous" not in self.shapes()
         return ["discontinuous" if contiguous_only and len(entity.fragments) > 1 else None for entity in entities]
 
@@ -66,10 +83,17 @@ class HeadConfig(Settings):
         """Words the architecture wants appended to the encoder's input; none by default."""
         return ()
 
+    def thresholds(self) -> tuple[Threshold, ...]:
+        """What these settings have to tune; none by default."""
+        return ()
+
+    def default_thresholds(self) -> dict[str, float]:
+        return {threshold.name: threshold.default for threshold in self.thresholds()}
+
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """Everything besides the proposals that decides which entities come out."""
+    """Everything chosen for one call: what decides, besides the model, which entities come out."""
 
     labels: tuple[str, ...]
     thresholds: Mapping[str, float]

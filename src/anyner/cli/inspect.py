@@ -106,7 +106,9 @@ def _reach(in_words: list[tuple[WordEntity, ...]]) -> tuple[_Reach, ...]:
     reach = []
     for name in names():
         config = config_class(name)()
-        reasons = Counter(reason for entities in in_words for reason in config.unreachable(entities) if reason)
+        # no encoder is known here: a word counts as one piece
+        found = (config.unreachable(own, [1] * (max(e.last for e in own) + 1)) for own in in_words if own)
+        reasons = Counter(reason for reasons in found for reason in reasons if reason)
         reach.append(_Reach(name, tuple(sorted(config.shapes())), dict(reasons.most_common())))
     return tuple(reach)
 

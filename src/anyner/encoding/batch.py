@@ -21,6 +21,18 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
+class GoldArrays:
+    """The same entities on the host, for targets and sizes that must not wait for the device."""
+
+    sentence: Integers
+    label: Integers
+    first: Integers
+    last: Integers
+    words: Integers
+    offsets: Integers
+
+
+@dataclass(frozen=True, slots=True)
 class Gold:
     """Entities of a batch in words, flat: entity e lies in `sentence[e]`, its words are `words[offsets[e] : offsets[e + 1]]`."""
 
@@ -34,6 +46,7 @@ class Gold:
     annotated: Tensor  # (B, C) bool: label was annotated there; others give no loss
     counts: tuple[int, ...]
     """Entities of each sentence, on the host."""
+    host: GoldArrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +59,16 @@ class Batch:
     first_piece: Tensor  # (B, M) index of the word's first piece
     last_piece: Tensor  # (B, M) index of its last piece, inclusive
     word_mask: Tensor  # (B, M) bool
+    longest_first: Tensor  # (B,) the rows by falling number of words, as a recurrent layer wants them
+    in_place: Tensor  # (B,) the way back from there
     lengths: tuple[int, ...]
     """Words of each window, on the host."""
     piece_lengths: tuple[int, ...]
     """Pieces of each window, special and prompt ones included, on the host."""
     most_pieces: int
     """Pieces of the batch's longest word, on the host."""
+    has_cls: bool
+    """Whether the first piece of each row is a special one that stands for the sentence."""
     windows: tuple[Window, ...]
     gold: Gold | None = None
 
@@ -122,6 +139,7 @@ def batch_of(windows: Sequence[Window], frame: Frame, prompt: Pieces = ()) -> Ba
     first, last = _word_pieces(windows, lengths, np.array([len(start) for start in starts]))
     word_mask = np.arange(lengths.max()) < lengths[:, None]
     attention_mask = np.arange(piece_lengths.max()) < piece_lengths[:, None]
+    longest_first = np.argsort(-lengths, kind="stable")  # (B,)
     flat = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(piece_lengths.sum()))
     return Batch(
         piece_ids=_padded(flat, attention_mask, frame.pad),
@@ -130,9 +148,12 @@ def batch_of(windows: Sequence[Window], frame: Frame, prompt: Pieces = ()) -> Ba
         first_piece=_padded(first, word_mask, 0),
         last_piece=_padded(last, word_mask, 0),
         word_mask=torch.from_numpy(word_mask),
+        longest_first=torch.from_numpy(longest_first),
+        in_place=torch.from_numpy(np.argsort(longest_first)),
         lengths=tuple(lengths.tolist()),
         piece_lengths=tuple(piece_lengths.tolist()),
         most_pieces=int((last - first).max()) + 1,
+        has_cls=bool(frame.prefix),
         windows=tuple(windows),
     )
 
@@ -151,22 +172,22 @@ def training_batch(examples: Sequence[Example], frame: Frame, prompt: Pieces = (
     """The padded batch with its gold entities."""
     counts = [len(example.label) for example in examples]
     sizes = np.concatenate([example.sizes for example in examples])
+    host = GoldArrays(
+        sentence=np.repeat(np.arange(len(examples)), counts),
+        label=np.concatenate([example.label for example in examples]),
+        first=np.concatenate([example.first for example in examples]),
+        last=np.concatenate([example.last for example in examples]),
+        words=np.concatenate([example.words for example in examples]),
+        offsets=np.concatenate([[0], np.cumsum(sizes)]),
+    )
     gold = Gold(
-        sentence=torch.from_numpy(np.repeat(np.arange(len(examples)), counts)),
-        label=_joined([example.label for example in examples]),
-        first=_joined([example.first for example in examples]),
-        last=_joined([example.last for example in examples]),
-        contiguous=_joined([example.contiguous for example in examples]),
-        words=_joined([example.words for example in examples]),
-        offsets=torch.from_numpy(np.concatenate([[0], np.cumsum(sizes)])),
+        **{name: torch.from_numpy(getattr(host, name)) for name in GoldArrays.__slots__},
+        contiguous=torch.from_numpy(np.concatenate([example.contiguous for example in examples])),
         annotated=torch.from_numpy(np.stack([example.annotated for example in examples])),
         counts=tuple(counts),
+        host=host,
     )
     return replace(batch_of([example.window for example in examples], frame, prompt), gold=gold)
-
-
-def _joined(arrays: Sequence[Integers] | Sequence[Flags]) -> Tensor:
-    return torch.from_numpy(np.concatenate(arrays))
 
 
 def _padded(values: Integers, mask: Flags, fill: int) -> Tensor:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from anyner.settings import Settings
 
-Pooling = Literal["first", "max", "mean", "first_last_max"]
+Pooling = Literal["first", "max", "mean", "first_last_max", "first_last_mean"]
 
 
 class EncoderConfig(Settings):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from transformers import PreTrainedModel
@@ -18,7 +20,7 @@ from anyner.text.windows import Window
 
 @dataclass(frozen=True, slots=True)
 class States:
-    """What the encoder gives: one vector a word and one a piece."""
+    """What the encoder gives: one vector a word and one a piece, in bfloat16 or float32 as the autocast has it."""
 
     words: Tensor  # (B, M, d)
     word_mask: Tensor  # (B, M) bool
@@ -27,15 +29,24 @@ class States:
     first_piece: Tensor  # (B, M)
     last_piece: Tensor  # (B, M)
     piece_ids: Tensor  # (B, S)
-    cls: Tensor  # (B, d of the pretrained encoder)
+    cls: Tensor  # (B, d of the pretrained encoder) the sentence as a whole
     lengths: tuple[int, ...]
     """Words of each sentence, on the host."""
+    most_pieces: int
+    """Pieces of the longest word, on the host."""
     windows: tuple[Window, ...]
 
     @property
     def content_keys(self) -> tuple[int, ...]:
         """What everything random is keyed by: one number a sentence, from its words."""
         return tuple(window.content_key for window in self.windows)
+
+    def placed(self, array: NDArray[Any]) -> Tensor:
+        """An array from the host on the states' device, by a copy that does not make the host wait."""
+        tensor = torch.from_numpy(array)
+        if self.words.is_cuda:
+            tensor = tensor.pin_memory()
+        return tensor.to(self.words.device, non_blocking=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +91,9 @@ class Encoder(nn.Module):
             first_piece=batch.first_piece,
             last_piece=batch.last_piece,
             piece_ids=batch.piece_ids,
-            cls=pieces[:, 0],
+            cls=pieces[:, 0] if batch.has_cls else _masked_mean(pieces, batch.piece_mask),
             lengths=batch.lengths,
+            most_pieces=batch.most_pieces,
             windows=batch.windows,
         )
 
@@ -144,7 +156,14 @@ class WordLayer(nn.Module):
         words = self.dropout(pool(pieces, batch.first_piece, batch.last_piece, self.pooling, batch.most_pieces))  # (B, M, d)
         if self.lstm is None:
             return words  # type: ignore[no-any-return]
-        packed = pack_padded_sequence(words, torch.tensor(batch.lengths), batch_first=True, enforce_sorted=False)
+        # sorted here and not by pack_padded_sequence, which would make the host wait for the device
+        lengths = torch.tensor(sorted(batch.lengths, reverse=True))
+        packed = pack_padded_sequence(words.index_select(0, batch.longest_first), lengths, batch_first=True)
         output, _ = self.lstm(packed)
         words, _ = pad_packed_sequence(output, batch_first=True, total_length=words.shape[1])
-        return self.dropout(words)  # type: ignore[no-any-return]
+        return self.dropout(words.index_select(0, batch.in_place))  # type: ignore[no-any-return]
+
+
+def _masked_mean(pieces: Tensor, mask: Tensor) -> Tensor:
+    weights = mask[..., None].to(pieces.dtype)  # (B, S, 1)
+    return (pieces * weights).sum(1) / weights.sum(1)  # (B, d)

@@ -60,25 +60,31 @@ class PieceVocabulary:
         try:
             return [known[word] for word in words]
         except KeyError:
-            self._learn(words)
-            return [self._known[word] for word in words]
+            known = self._learn(words)
+            return [known[word] for word in words]
 
-    def _learn(self, words: Sequence[str]) -> None:
-        new = [word for word in dict.fromkeys(words) if word not in self._known]
-        if len(self._known) + len(new) > _REMEMBERED:
-            self._known = {word: self._known[word] for word in dict.fromkeys(words) if word in self._known}
+    def _learn(self, words: Sequence[str]) -> dict[str, Pieces]:
+        """Remembers the words and returns what holds them all: another thread may empty the memory meanwhile."""
+        known = self._known
+        new = [word for word in dict.fromkeys(words) if word not in known]
+        if len(known) + len(new) > _REMEMBERED:
+            known = self._known = {word: known[word] for word in dict.fromkeys(words) if word in known}
             if len(self.shortened) > _SHORTENED:  # not sooner: windows of words cut before may still be waiting
-                self.shortened.intersection_update(self._known)
+                self.shortened.intersection_update(known)
         encodings = self.tokenizer.encode_batch([" " + word for word in new], add_special_tokens=False)
         for word, encoding in zip(new, encodings, strict=True):
-            pieces = tuple(encoding.ids) or (self.frame.unknown,)
-            if len(pieces) > self._most:
-                end = self._most // 4
-                pieces = pieces[: self._most - end] + pieces[len(pieces) - end :]
-                self.shortened.add(word)
-            elif len(word) > _LONGEST_UNKNOWN and pieces == (self.frame.unknown,):
-                self.shortened.add(word)
-            self._known[word] = pieces
+            known[word] = self._fitting(word, tuple(encoding.ids) or (self.frame.unknown,))
+        return known
+
+    def _fitting(self, word: str, pieces: Pieces) -> Pieces:
+        """The pieces, or as many as a word may have; a word that is not read whole is noted."""
+        if len(pieces) > self._most:
+            end = self._most // 4
+            self.shortened.add(word)
+            return pieces[: self._most - end] + pieces[len(pieces) - end :]
+        if len(word) > _LONGEST_UNKNOWN and pieces == (self.frame.unknown,):
+            self.shortened.add(word)
+        return pieces
 
     def save(self, folder: Path) -> None:
         self.tokenizer.save(str(folder / "tokenizer.json"))

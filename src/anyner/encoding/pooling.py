@@ -19,6 +19,8 @@ def pool(pieces: Tensor, first: Tensor, last: Tensor, how: Pooling, longest: int
         return take(pieces, first)
     if how == "first_last_max":
         return torch.maximum(take(pieces, first), take(pieces, last))
+    if how == "first_last_mean":
+        return (take(pieces, first) + take(pieces, last)) / 2
     if how == "mean":
         return stretch_mean(pieces, first, last)
     return stretch_max(pieces, first, last, longest)

@@ -14,6 +14,7 @@ from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
 from transformers import AutoConfig, AutoModel, AutoTokenizer, BertConfig, PreTrainedConfig, PreTrainedModel
+from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
 from transformers.utils import logging
 
 from anyner.encoding.config import EncoderConfig
@@ -30,19 +31,37 @@ def pretrained_encoder(config: EncoderConfig, texts: Iterable[str]) -> tuple[Pre
     if config.source == "fresh":
         vocabulary = fresh_vocabulary(texts, config.fresh_vocabulary)
         return encoder_from_config(_fresh_config(config, vocabulary)), vocabulary
-    source = Path(config.source).expanduser()
-    if not source.is_dir() and (config.source.count("/") > 1 or config.source.startswith((".", "/", "~"))):
-        raise AnynerError(f"encoder.source: there is no folder {config.source}")
-    name = str(source) if source.is_dir() else config.source
+    name = _place(config.source)
+    model = load_pretrained(config.source)
     try:
-        model = AutoModel.from_pretrained(name, trust_remote_code=False, dtype=torch.float32)
         tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False, use_fast=True)
     except (OSError, ValueError, KeyError) as error:
-        raise AnynerError(f"encoder.source: cannot load {name!r}: {str(error).strip().splitlines()[0]}") from None
+        raise AnynerError(f"encoder.source: no tokenizer in {name!r}: {str(error).strip().splitlines()[0]}") from None
     if not hasattr(tokenizer, "backend_tokenizer"):
         raise AnynerError(f"encoder.source: {name!r} has no fast tokenizer")
     backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
     return _encoder_half(model), PieceVocabulary(backend, tokenizer.pad_token_id, tokenizer.unk_token_id)
+
+
+def load_pretrained(source: str, kind: type = AutoModel) -> PreTrainedModel:
+    """A checkpoint in float32, whole: for heads that start from a decoder or an output layer that the encoder leaves behind."""
+    name = _place(source)
+    try:
+        return kind.from_pretrained(name, trust_remote_code=False, dtype=torch.float32)  # type: ignore[attr-defined]
+    except (OSError, ValueError, KeyError) as error:
+        raise AnynerError(f"encoder.source: cannot load {name!r}: {str(error).strip().splitlines()[0]}") from None
+
+
+def _place(source: str) -> str:
+    folder = Path(source).expanduser()
+    if not folder.is_dir() and (source.count("/") > 1 or source.startswith((".", "/", "~"))):
+        raise AnynerError(f"encoder.source: there is no folder {source}")
+    return str(folder) if folder.is_dir() else source
+
+
+def is_encoder_half(pretrained: PreTrainedModel) -> bool:
+    """Whether it is half of a sequence-to-sequence model, as BART and T5 kinds are."""
+    return pretrained.config.model_type in MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
 
 
 def encoder_from_config(plain: PreTrainedConfig | Mapping[str, Any]) -> PreTrainedModel:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import torch
 
-from anyner.architectures.base import HostProposals, PendingProposals
+from anyner.architectures.base import HostProposals
 from anyner.architectures.draw import Draw
-from anyner.architectures.settings import Options
+from anyner.architectures.settings import Decoding
 from anyner.encoding.batch import batch_of
 from anyner.encoding.pieces import PieceVocabulary
 from anyner.inference.batching import batches, window_size
@@ -36,34 +37,43 @@ class Proposer:
         self.prompt = prompt
         self.draw = Draw(seed)
         self.precision = precision
+        self.extra = len(vocabulary.frame.prefix) + len(vocabulary.frame.suffix) + len(prompt)
+        """Pieces that every window has besides its own."""
 
     @property
     def device(self) -> torch.device:
         return next(self.model.parameters()).device
 
-    @torch.inference_mode()
-    def propose(self, windows: Sequence[Window], options: Options, batch_tokens: int) -> Iterator[Proposed]:
-        sizes = [window_size(window) for window in windows]
+    def propose(self, windows: Sequence[Window], decoding: Decoding, batch_tokens: int) -> Iterator[Proposed]:
+        """Proposals of the windows, in batches of like length, longest first."""
+        sizes = [window_size(window) + self.extra for window in windows]
         order = sorted(range(len(windows)), key=sizes.__getitem__, reverse=True)
-        pending: tuple[tuple[int, ...], PendingProposals] | None = None
+        plan = list(batches(sizes, order, batch_tokens))
         was_training = self.model.training
         self.model.eval()
         try:
-            for places in batches(sizes, order, batch_tokens):
-                started = self._start([windows[place] for place in places], options)
-                if pending is not None:
-                    yield Proposed(pending[0], pending[1].wait())
-                pending = (tuple(places), started)
-            if pending is not None:
-                yield Proposed(pending[0], pending[1].wait())
+            yield from self._each([[windows[place] for place in places] for places in plan], plan, decoding)
         finally:
             self.model.train(was_training)
 
-    def _start(self, windows: Sequence[Window], options: Options) -> PendingProposals:
-        frame, device = self.vocabulary.frame, self.device
-        batch = batch_of(windows, frame, self.prompt)
-        with autocast(device, self.precision):
-            return self.model.propose(batch.to(device), options, self.draw).start_copy()
+    def _each(self, work: list[list[Window]], plan: list[list[int]], decoding: Decoding) -> Iterator[Proposed]:
+        if len(work) == 1:  # a single sentence should not pay for a thread
+            yield Proposed(tuple(plan[0]), self._run(work[0], decoding))
+            return
+        with ThreadPoolExecutor(max_workers=1) as device:
+            following = [device.submit(self._run, batch, decoding) for batch in work[:1]]
+            for number, places in enumerate(plan):
+                running = following.pop()
+                if number + 1 < len(work):
+                    following.append(device.submit(self._run, work[number + 1], decoding))
+                yield Proposed(tuple(places), running.result())
+
+    @torch.inference_mode()
+    def _run(self, windows: Sequence[Window], decoding: Decoding) -> HostProposals:
+        """One batch, from windows to arrays on the host. Runs in a thread, which waits for the device while the host decodes."""
+        batch = batch_of(windows, self.vocabulary.frame, self.prompt).to(self.device)
+        with autocast(self.device, self.precision):
+            return self.model.propose(batch, decoding, self.draw).on_host()
 
 
 def autocast(device: torch.device, precision: Precision = "auto") -> AbstractContextManager[object]:

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
-from anyner.architectures.settings import Decoding, Options
+from anyner.architectures.settings import Decoding
 from anyner.document import Document
+from anyner.encoding.encoder import Encoder
 from anyner.encoding.pieces import PieceVocabulary
 from anyner.errors import AnynerError
 from anyner.inference.batching import window_size
@@ -16,6 +17,7 @@ from anyner.inference.proposing import Proposer
 from anyner.model import NerModel
 from anyner.overlap import Policy, checked_policy
 from anyner.text.align import WordEntity
+from anyner.text.config import TextConfig
 from anyner.text.windows import Window, WindowMerger, windows_of
 
 BATCH_TOKENS = 16_384
@@ -113,7 +115,7 @@ class Recognizer:
 
     def _decoded(self, windows: Sequence[Window], decoding: Decoding, batch_tokens: int) -> list[list[WordEntity]]:
         entities: list[list[WordEntity]] = [[] for _ in windows]
-        for proposed in self._proposer.propose(windows, decoding.options, batch_tokens):
+        for proposed in self._proposer.propose(windows, decoding, batch_tokens):
             decoded = self.model.head.decode(proposed.proposals, len(proposed.places), decoding)
             for place, found in zip(proposed.places, decoded, strict=True):
                 entities[place] = found
@@ -132,16 +134,13 @@ class Recognizer:
                 raise AnynerError(
                     f"there is no threshold {name!r}; {self.config.architecture} has: {', '.join(thresholds) or 'none'}"
                 )
-            loosest = next(threshold.loosest for threshold in head.thresholds if threshold.name == name)
+            loosest = next(threshold.loosest for threshold in head.config.thresholds() if threshold.name == name)
             if not isinstance(value, int | float) or not value >= loosest:
                 raise AnynerError(f"threshold {name} is {value!r}, but proposals are only made from {loosest} on")
             thresholds[name] = float(value)
         policy: Policy = checked_policy(choice.overlap) if choice.overlap else self.config.overlap
         options = head.CallOptions.of({**self.config.options, **(choice.options or {})}, "options")
         return Decoding(tuple(head.labels), thresholds, policy, head.config, options)
-
-    def default_options(self) -> Options:
-        return self.model.head.CallOptions.of(self.config.options, "options")
 
 
 class Assembly:
@@ -165,7 +164,7 @@ class Assembly:
 
     def add(self, windows: Sequence[Window], entities: Sequence[Sequence[WordEntity]]) -> None:
         for window, found in zip(windows, entities, strict=True):
-            self._mergers.setdefault(window.document, WindowMerger()).add(window, found)
+            self._mergers.setdefault(window.document, WindowMerger(self._policy)).add(window, found)
             seen, short = self._words.get(window.document, (0, 0))
             if self._shortened:
                 short += sum(word in self._shortened for word in window.words[seen - window.first_word :])
@@ -176,7 +175,7 @@ class Assembly:
         while self._next in self._waiting and (beyond is None or self._next < beyond):
             document = self._waiting.pop(self._next)
             seen, short = self._words.pop(self._next, (0, 0))
-            found = self._mergers.pop(self._next, WindowMerger()).entities(self._policy)
+            found = self._mergers.pop(self._next, WindowMerger(self._policy)).entities()
             yield document.with_entities(found, coverage=1.0 - short / seen if short else 1.0)
             self._next += 1
 
@@ -194,13 +193,17 @@ def prompt_pieces(model: NerModel, vocabulary: PieceVocabulary) -> tuple[int, ..
     return tuple(piece for pieces in vocabulary.cut(words) for piece in pieces) if words else ()
 
 
+def window_pieces(encoder: Encoder, text: TextConfig) -> int:
+    """Most pieces a window has, special ones included: as set, or what the encoder can take, at most 512."""
+    limit = encoder.most_pieces
+    if text.window is not None and limit is not None and text.window > limit:
+        raise AnynerError(f"text.window {text.window} is longer than the encoder's {limit}; set text.window <= {limit}")
+    return text.window or min(512, limit or 512)
+
+
 def word_budget(model: NerModel, vocabulary: PieceVocabulary, config: ModelConfig) -> int:
     """Pieces a window has for words and context: the window less special pieces and the architecture's prompt."""
-    limit = model.encoder.most_pieces
-    window = config.text.window
-    if window is not None and limit is not None and window > limit:
-        raise AnynerError(f"text.window {window} is longer than the encoder's {limit}; set text.window <= {limit}")
-    window = window or min(512, limit or 512)
+    window = window_pieces(model.encoder, config.text)
     frame = vocabulary.frame
     budget = window - len(frame.prefix) - len(frame.suffix) - 2 - len(prompt_pieces(model, vocabulary))
     if budget < 8:

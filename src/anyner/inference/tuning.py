@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from anyner.architectures.settings import Decoding
-from anyner.document import Document
+from anyner.document import Document, Fragments
 from anyner.evaluation.scores import Score
 from anyner.inference.proposing import Proposed
 from anyner.inference.recognizer import BATCH_TOKENS, Choice, Recognizer
@@ -26,28 +26,28 @@ class Tuner:
 
     def __init__(self, recognizer: Recognizer, documents: Sequence[Document]) -> None:
         self._recognizer = recognizer
-        self._gold = [{entity.key for entity in document.entities} for document in documents]
+        self._gold = [_Gold.of(document) for document in documents]
         self._windows = recognizer.windows(documents)
 
     def tune(self, batch_tokens: int = BATCH_TOKENS) -> Tuned:
         """The thresholds with the best strict F1, one after the other, in each from coarse to fine."""
-        head = self._recognizer.model.head
-        decoding = replace(self._recognizer.decoding(Choice()), thresholds=head.default_thresholds())
-        proposed = list(self._recognizer.proposer.propose(self._windows, decoding.options, batch_tokens))
+        config = self._recognizer.model.head.config
+        asked = self._recognizer.decoding(Choice())
+        loosest = {threshold.name: threshold.loosest for threshold in config.thresholds()}
+        proposed = list(self._recognizer.proposer.propose(self._windows, replace(asked, thresholds=loosest), batch_tokens))
+        decoding = replace(asked, thresholds=config.default_thresholds())
         best = Tuned(decoding.thresholds, self._score(proposed, decoding))
-        for threshold in head.thresholds:
+        for threshold in config.thresholds():
             candidates = threshold.candidates
-            coarse = range(0, len(candidates), 4)
-            best, at = self._best_of(proposed, decoding, threshold.name, [candidates[i] for i in coarse], best)
-            near = min(range(len(candidates)), key=lambda i, at=at: abs(candidates[i] - at))  # type: ignore[misc]
-            fine = [candidates[i] for i in range(max(0, near - 3), min(len(candidates), near + 4))]
-            best, _ = self._best_of(proposed, decoding, threshold.name, fine, best)
+            best = self._best_of(proposed, decoding, threshold.name, candidates[::4], best)
+            near = min(range(len(candidates)), key=lambda i: abs(candidates[i] - best.thresholds[threshold.name]))
+            best = self._best_of(proposed, decoding, threshold.name, candidates[max(0, near - 3) : near + 4], best)
             decoding = replace(decoding, thresholds=best.thresholds)
         return best
 
     def _best_of(
         self, proposed: Sequence[Proposed], decoding: Decoding, name: str, candidates: Sequence[float], best: Tuned
-    ) -> tuple[Tuned, float]:
+    ) -> Tuned:
         for candidate in candidates:
             if candidate == best.thresholds[name]:
                 continue
@@ -55,7 +55,7 @@ class Tuner:
             score = self._score(proposed, replace(decoding, thresholds=thresholds))
             if score.f1 > best.score.f1:
                 best = Tuned(thresholds, score)
-        return best, best.thresholds[name]
+        return best
 
     def _score(self, proposed: Sequence[Proposed], decoding: Decoding) -> Score:
         decode = self._recognizer.model.head.decode
@@ -64,10 +64,29 @@ class Tuner:
             found.update(zip(batch.places, decode(batch.proposals, len(batch.places), decoding), strict=True))
         mergers: dict[int, WindowMerger] = {}
         for place, window in enumerate(self._windows):
-            mergers.setdefault(window.document, WindowMerger()).add(window, found[place])
+            mergers.setdefault(window.document, WindowMerger(decoding.policy)).add(window, found[place])
         correct = predicted = 0
         for number, merger in mergers.items():
-            keys = {entity.key for entity in merger.entities(decoding.policy)}
-            correct += len(keys & self._gold[number])
+            keys = self._gold[number].judged({entity.key for entity in merger.entities()})
+            correct += len(keys & self._gold[number].keys)
             predicted += len(keys)
-        return Score(correct, predicted, sum(map(len, self._gold)))
+        return Score(correct, predicted, sum(len(gold.keys) for gold in self._gold))
+
+
+_Key = tuple[str, Fragments]
+
+
+@dataclass(frozen=True, slots=True)
+class _Gold:
+    """A dev document's entities; predictions of labels that it does not annotate are not judged, as in evaluation."""
+
+    keys: frozenset[_Key]
+    labels: frozenset[str] | None
+
+    @classmethod
+    def of(cls, document: Document) -> _Gold:
+        keys = frozenset(entity.key for entity in document.entities)
+        return cls(keys, None if document.labels is None else document.labels | {label for label, _ in keys})
+
+    def judged(self, keys: set[_Key]) -> set[_Key]:
+        return keys if self.labels is None else {key for key in keys if key[0] in self.labels}

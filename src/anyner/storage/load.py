@@ -82,19 +82,17 @@ def read_config(folder: Path) -> ModelConfig:
 def _model(config: ModelConfig, path: Path) -> NerModel:
     head_type = head_class(config.architecture)
     head_config = head_type.Config.of(config.head, f"{path.parent / CONFIG}: head")
-    if config.thresholds.keys() != head_type.default_thresholds().keys():
-        wanted = ", ".join(head_type.default_thresholds()) or "none"
+    if config.thresholds.keys() != head_config.default_thresholds().keys():
+        wanted = ", ".join(head_config.default_thresholds()) or "none"
         raise AnynerError(f"{path.parent / CONFIG}: 'thresholds': {config.architecture} has {wanted}")
     encoder = Encoder(config.encoder, _pretrained(config, path.parent / CONFIG))
     model = NerModel(encoder, head_type(head_config, config.labels, encoder))
     weights = _weights(path)
-    optional = tuple(f"head.{prefix}" for prefix in head_type.training_only)
     try:
         missing, unexpected = model.load_state_dict(weights, strict=False)
     except RuntimeError as error:  # a shape: the first line only says that something is wrong
         reason = " ".join(str(error).splitlines()[1:2]).strip()
         raise AnynerError(f"{path}: does not fit {CONFIG}: {reason}") from None
-    missing = [name for name in missing if not optional or not name.startswith(optional)]
     if missing or unexpected:
         name = (missing or unexpected)[0]
         raise AnynerError(f"{path}: does not fit {CONFIG}: {name} is {'missing' if missing else 'unexpected'}")

@@ -17,6 +17,11 @@ class WordEntity:
     fragments: Fragments
     score: float | None = None
 
+    @classmethod
+    def of_words(cls, label: str, words: Sequence[int], score: float | None = None) -> WordEntity:
+        """From the indices of its words, in order: neighbours become one fragment."""
+        return cls(label, canonical_fragments([(word, word + 1) for word in words]), score)
+
     @property
     def first(self) -> int:
         return self.fragments[0][0]
@@ -81,5 +86,6 @@ def to_words(entities: Iterable[Entity], starts: Sequence[int], ends: Sequence[i
 
 def to_characters(entity: WordEntity, starts: Sequence[int], ends: Sequence[int], text: str = "") -> Entity:
     """The entity in characters: from the start of each fragment's first word to the end of its last."""
-    fragments = tuple([(starts[first], ends[stop - 1]) for first, stop in entity.fragments])
+    in_words = entity.fragments if len(entity.fragments) == 1 else canonical_fragments(entity.fragments)
+    fragments = tuple([(starts[first], ends[stop - 1]) for first, stop in in_words])
     return Entity(entity.label, fragments, entity.score, " ".join([text[start:end] for start, end in fragments]))

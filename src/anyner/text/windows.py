@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
+from operator import attrgetter
 
 from anyner.document import Document, Entity, Fragment
 from anyner.overlap import Policy, resolve
@@ -133,31 +134,51 @@ class WindowMerger:
     """Collects the entities of one document's windows and settles where overlapping windows disagree.
 
     Two neighbouring windows are cut apart halfway through what they share, and an entity belongs to the window on whose side its
-    middle lies: that window alone decides over it. It always sees the entity whole, because its neighbour did.
+    middle lies: that window alone decides over it. It always sees the entity whole, because its neighbour did. The overlap
+    policy then holds across windows too. What no later window can touch is settled at once, so little is held besides the result.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
         self._windows = 0
         self._stop = 0  # where the last window stopped, in words of the document
-        self._open: list[tuple[int, Entity]] = []  # the last window's entities with their middles, until the next one comes
-        self._kept: list[Entity] = []
+        self._newest: list[tuple[int, Entity]] = []  # the last window's entities with their middles, until the next one comes
+        self._open: list[Entity] = []  # those that a later window's entities may still meet
+        self._settled: list[Entity] = []
 
     def add(self, window: Window, entities: Iterable[WordEntity]) -> None:
         """Takes the next window of the document, in order."""
         cut = 0
         if self._windows:
             cut = (window.first_word + self._stop) // 2
-            self._kept.extend(entity for middle, entity in self._open if middle < cut)
+            self._open.extend(entity for middle, entity in self._newest if middle < cut)
+            self._settle(window.starts[0])
         self._windows += 1
         self._stop = window.first_word + len(window.words)
-        self._open = []
+        self._newest = []
         for entity in entities:
             middle = window.first_word + (entity.first + entity.last) // 2
             if middle >= cut:
-                self._open.append((middle, to_characters(entity, window.starts, window.ends, window.text)))
+                self._newest.append((middle, to_characters(entity, window.starts, window.ends, window.text)))
 
-    def entities(self, policy: Policy) -> list[Entity]:
-        """All entities, when every window has been added; the policy holds across windows too."""
-        self._kept.extend(entity for _, entity in self._open)
-        self._open = []
-        return self._kept if self._windows <= 1 else resolve(self._kept, policy)
+    def _settle(self, horizon: int) -> None:
+        """Applies the policy to what lies, with all it is chained to, before the character where the next window starts."""
+        self._open.sort(key=attrgetter("start"))
+        reach = done = 0
+        for number, entity in enumerate(self._open):
+            if reach <= entity.start and reach <= horizon:
+                done = number
+            reach = max(reach, entity.end)
+        if reach <= horizon:
+            done = len(self._open)
+        self._settled.extend(resolve(self._open[:done], self._policy))
+        del self._open[:done]
+
+    def entities(self) -> list[Entity]:
+        """All entities, when every window has been added."""
+        last = [entity for _, entity in self._newest]
+        if self._windows <= 1:
+            return last
+        self._settled.extend(resolve(self._open + last, self._policy))
+        self._open, self._newest = [], []
+        return self._settled

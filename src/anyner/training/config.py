@@ -71,7 +71,7 @@ class TrainingConfig(Settings):
     batch_tokens: int = Field(default=8192, ge=64)
     """Most pieces in a batch, padding included."""
     accumulate: int = Field(default=1, ge=1)
-    """Batches whose gradients are averaged before a step."""
+    """Batches before a step; each counts alike, so a term that few of them have weighs more than in one large batch."""
     encoder_lr: float = Field(default=5e-5, gt=0)
     head_lr: float = Field(default=1e-3, gt=0)
     """Learning rate of everything that is not pretrained."""
@@ -83,7 +83,7 @@ class TrainingConfig(Settings):
     frozen_epochs: int = Field(default=0, ge=0)
     """First epochs in which the pretrained encoder stands still: it then reads every window once, for all of them."""
     word_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
-    """Share of the words hidden from the encoder, anew in each epoch: makes it read the context."""
+    """Share of the words hidden from the encoder, anew in each epoch: makes it read the context. Not in frozen epochs."""
     patience: int | None = Field(default=None, ge=1)
     """Stop after so many epochs without a better dev score."""
     seed: int = 0
@@ -102,6 +102,8 @@ class Recipe(Settings):
     architecture: str = "biaffine"
     head: dict[str, Any] = Field(default_factory=dict)
     """Settings of the architecture, as its own page lists them."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """What can be chosen for each call (steps, beams, samples …), as the architecture's page lists it: the model's defaults."""
     overlap: Policy | Literal["auto"] = "auto"
     """auto: the strictest policy that the training corpus keeps (flat, nested or all)."""
     training: TrainingConfig = TrainingConfig()

@@ -6,14 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from anyner.architectures.settings import CorpusFacts, HeadConfig
+from anyner.architectures.settings import HeadConfig
 from anyner.corpora.corpus import Corpus, Problem
 from anyner.corpora.neighbours import neighbours_attached
 from anyner.corpora.reading import read, read_splits
 from anyner.corpora.synthetic import synthetic_splits
 from anyner.document import Document
 from anyner.errors import AnynerError
-from anyner.overlap import Policy, Relation, sharing_pairs
 from anyner.text.align import WordEntity, to_words
 from anyner.text.config import TextConfig
 from anyner.text.windows import Window, words_of
@@ -120,7 +119,8 @@ def note_unreachable(check: DataCheck, config: HeadConfig, windows: Sequence[Win
     reached: set[WordEntity] = set()
     for window in windows:
         inside = entities_in(window, entities)
-        for entity, reason in zip(inside, config.unreachable(inside), strict=True):
+        sizes = [len(pieces) for pieces in window.pieces]
+        for entity, reason in zip(inside, config.unreachable(inside, sizes), strict=True):
             shift = window.first_word
             whole = replace(entity, fragments=tuple((start + shift, end + shift) for start, end in entity.fragments))
             if whole not in reached:
@@ -129,29 +129,3 @@ def note_unreachable(check: DataCheck, config: HeadConfig, windows: Sequence[Win
     missed = len(entities) - len(reached)
     if missed:
         check.unreachable["longer than a window"] += missed
-
-
-def corpus_facts(labels: Sequence[str], per_document: Sequence[Sequence[WordEntity]], longest_document: int) -> CorpusFacts:
-    every = [entity for entities in per_document for entity in entities]
-    relations = {
-        relation for entities in per_document for *_, relation in sharing_pairs([entity.fragments for entity in entities])
-    }
-    at_one_word = (count for entities in per_document for count in Counter(entity.first for entity in entities).values())
-    return CorpusFacts(
-        labels=tuple(labels),
-        lengths=tuple(len(entity.word_indices) for entity in every),
-        spans=tuple(entity.last - entity.first + 1 for entity in every),
-        most_at_one_word=max(at_one_word, default=0),
-        most_in_a_document=max(map(len, per_document), default=0),
-        longest_document=longest_document,
-        discontinuous=any(len(entity.fragments) > 1 for entity in every),
-        crossing=Relation.CROSSING in relations,
-        nested=bool(relations - {Relation.CROSSING}),
-    )
-
-
-def strictest_policy(facts: CorpusFacts) -> Policy:
-    """The strictest overlap policy that the corpus itself keeps."""
-    if facts.crossing:
-        return "all"
-    return "nested" if facts.nested else "flat"

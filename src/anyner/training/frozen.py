@@ -15,29 +15,24 @@ from anyner.text.windows import Window
 
 
 class FrozenPieces:
-    """The pretrained encoder's output for every training window, kept on the host, in bfloat16 where a GPU made it."""
+    """The pretrained encoder's output for every training window, kept on its device in the precision it has there."""
 
     @torch.no_grad()
     def __init__(self, proposer: Proposer, windows: Sequence[Window], batch_tokens: int) -> None:
         model, device = proposer.model, proposer.device
         kept: list[Tensor | None] = [None] * len(windows)
-        sizes = [window_size(window) for window in windows]
+        sizes = [window_size(window) + proposer.extra for window in windows]
         training = model.training
         model.eval()
         for places in batches(sizes, sorted(range(len(sizes)), key=sizes.__getitem__), batch_tokens):
             batch = batch_of([windows[place] for place in places], proposer.vocabulary.frame, proposer.prompt)
             with autocast(device, proposer.precision):
                 pieces = model.encoder.encode(batch.to(device))
-            if device.type == "cuda":
-                pieces = pieces.bfloat16()
-            host = pieces.cpu()
-            for place, row, length in zip(places, host, batch.piece_lengths, strict=True):
+            for place, row, length in zip(places, pieces, batch.piece_lengths, strict=True):
                 kept[place] = row[:length].clone()
         model.train(training)
         self._kept = [pieces for pieces in kept if pieces is not None]
-        self._device = device
 
     def batch(self, places: Sequence[int]) -> Tensor:
         """(B, S, d) for these windows, padded with zeros."""
-        padded = pad_sequence([self._kept[place] for place in places], batch_first=True)
-        return padded.to(self._device, non_blocking=True).float()
+        return pad_sequence([self._kept[place] for place in places], batch_first=True)

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator
+from accelerate.utils import broadcast_object_list
 from torch import Tensor
 
 from anyner.architectures.base import Losses
@@ -26,7 +27,7 @@ from anyner.training.batches import epoch_plan
 from anyner.training.checkpoint import Place, restore_checkpoint, write_checkpoint
 from anyner.training.config import TrainingConfig
 from anyner.training.frozen import FrozenPieces
-from anyner.training.losses import LossSums
+from anyner.training.loss_sums import LossSums
 from anyner.training.optimizer import build_optimizer, schedule, set_rates
 from anyner.training.progress import EpochRecord, Listener, MetricsFile
 
@@ -78,7 +79,7 @@ class Trainer:
     ) -> None:
         self.recognizer, self.examples, self.tuner, self.config = recognizer, examples, tuner, config
         self.folder, self.keep_best, self.listener, self.accelerator = folder, keep_best, listener, accelerator
-        self.sizes = [window_size(example.window) for example in examples]
+        self.sizes = [window_size(example.window) + recognizer.proposer.extra for example in examples]
         self.model = recognizer.model
         self.optimizer = build_optimizer(self.model, config)
         self.wrapped: Any = accelerator.prepare(self.model)
@@ -156,7 +157,7 @@ class Trainer:
         stand_in = mine or places[:1]
         proposer = self.recognizer.proposer
         examples = [self.examples[place] for place in stand_in]
-        if self.config.word_dropout:
+        if self.config.word_dropout and self._frozen is None:
             examples = [self._with_hidden_words(example, epoch) for example in examples]
         batch = training_batch(examples, proposer.vocabulary.frame, proposer.prompt)
         return _Share(stand_in, batch.to(self._device), counts=bool(mine))
@@ -203,7 +204,9 @@ class Trainer:
             self._frozen = FrozenPieces(self.recognizer.proposer, windows, self.config.batch_tokens)
 
     def _score(self, epoch: int, sums: LossSums, rate: float) -> None:
-        tuned = self.tuner.tune()
+        tuned: Tuned = broadcast_object_list([self.tuner.tune()])[0]  # one process decides for all
+        if not tuned.score.predicted:
+            self.listener.note(f"epoch {epoch + 1}: no entity passes any threshold on dev")
         better = tuned.score.f1 > self._best_f1
         if better:
             self._best_f1, self._best_epoch = tuned.score.f1, epoch

@@ -10,17 +10,17 @@ from anyner.training.config import TrainingConfig
 
 
 def build_optimizer(model: NerModel, config: TrainingConfig) -> torch.optim.AdamW:
-    """Four groups: pretrained and new, each with and without weight decay (norms and biases have none)."""
-    groups = []
+    """Parameters grouped by their rate, each with and without weight decay (norms and biases have none)."""
+    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
     pretrained = {id(parameter) for parameter in model.encoder.pretrained.parameters()}
-    for rate, ours in ((config.encoder_lr, True), (config.head_lr, False)):
-        chosen = [p for p in model.parameters() if (id(p) in pretrained) == ours]
-        for decay, many in ((config.weight_decay, True), (0.0, False)):
-            parameters = [p for p in chosen if (p.dim() > 1) == many]
-            if parameters:
-                groups.append({"params": parameters, "lr": rate, "peak_lr": rate, "weight_decay": decay})
-    fused = next(model.parameters()).is_cuda
-    return torch.optim.AdamW(groups, fused=fused)
+    for name, parameter in model.named_parameters():
+        rate = config.encoder_lr if id(parameter) in pretrained else config.head_lr
+        if name.startswith("head."):
+            rate *= model.head.rate_share(name.removeprefix("head."))
+        decay = config.weight_decay if parameter.dim() > 1 else 0.0
+        groups.setdefault((rate, decay), []).append(parameter)
+    listed = [{"params": own, "lr": rate, "peak_lr": rate, "weight_decay": decay} for (rate, decay), own in groups.items()]
+    return torch.optim.AdamW(listed, fused=next(model.parameters()).is_cuda)
 
 
 def schedule(step: int, steps: int, warmup: float) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -23,18 +24,18 @@ from anyner.storage.card import card
 from anyner.storage.files import CARD, CONFIG, METRICS, RECIPE, write_text
 from anyner.storage.load import read_config
 from anyner.storage.save import save
+from anyner.text.align import WordEntity
 from anyner.training.checkpoint import has_checkpoint, remove_checkpoint
 from anyner.training.config import Recipe
 from anyner.training.data import (
     DataCheck,
     Splits,
-    corpus_facts,
     entities_in,
     note_unreachable,
     read_data,
-    strictest_policy,
     word_entities,
 )
+from anyner.training.facts import corpus_facts, strictest_policy
 from anyner.training.loop import Outcome, Trainer
 from anyner.training.optimizer import trainable_summary
 from anyner.training.progress import Listener, Silent
@@ -88,37 +89,41 @@ def run(recipe: Recipe, folder: Path, resume: bool = False, listener: Listener |
 def prepare(recipe: Recipe, data: Splits) -> tuple[Recognizer, list[Example], DataCheck]:
     """A new, untrained recognizer and the training examples, with what was noticed in the data."""
     torch.manual_seed(recipe.training.seed)
-    labels = data.labels
     check = DataCheck(problems=data.problems)
     entities = [word_entities(document, recipe.text, check) for document in data.train]
-    facts = corpus_facts(labels, entities, check.longest_document)
-    head_type = head_class(recipe.architecture)
-    head_config = head_type.Config.of(recipe.head, "head").fitted(facts)
     pretrained, vocabulary = pretrained_encoder(recipe.encoder, (document.text for document in data.train))
     encoder = Encoder(recipe.encoder, pretrained)
-    model = NerModel(encoder, head_type(head_config, labels, encoder))
-    model.head.start(encoder)
+    facts = corpus_facts(data, entities, check, text=recipe.text, encoder=encoder, cut=vocabulary.cut)
+    head_type = head_class(recipe.architecture)
+    head_config = head_type.Config.of(recipe.head, "head").fitted(facts)
+    model = NerModel(encoder, head_type(head_config, facts.labels, encoder))
+    model.head.start(encoder, vocabulary.cut)
     config = ModelConfig(
         anyner_version=anyner.__version__,
         architecture=recipe.architecture,
         head=head_config.model_dump(mode="json"),
-        labels=labels,
+        labels=facts.labels,
         text=recipe.text,
         encoder=recipe.encoder,
         pretrained={key: value for key, value in pretrained.config.to_dict().items() if key not in ("auto_map", "_name_or_path")},
-        thresholds=head_type.default_thresholds(),
-        options=head_type.CallOptions().model_dump(mode="json"),
+        thresholds=head_config.default_thresholds(),
+        options=head_type.CallOptions.of(recipe.options, "options").model_dump(mode="json"),
         overlap=strictest_policy(facts) if recipe.overlap == "auto" else recipe.overlap,
         seed=recipe.training.seed,
     )
     recognizer = Recognizer(model, vocabulary, config, recipe.training.precision)
+    return recognizer, _examples(recognizer, data, entities, check), check
+
+
+def _examples(recognizer: Recognizer, data: Splits, entities: Sequence[Sequence[WordEntity]], check: DataCheck) -> list[Example]:
+    labels = recognizer.config.labels
     examples: list[Example] = []
     for document, in_words in zip(data.train, entities, strict=True):
         windows = recognizer.windows([document])
-        note_unreachable(check, head_config, windows, in_words)
+        note_unreachable(check, recognizer.model.head.config, windows, in_words)
         examples.extend(Example.of(window, entities_in(window, in_words), labels, document.labels) for window in windows)
     check.unknown_labels.update(e.label for document in data.dev for e in document.entities if e.label not in labels)
-    return recognizer, examples, check
+    return examples
 
 
 def _accelerator() -> Accelerator:

@@ -12,9 +12,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from anyner.architectures.biaffine.config import Config
-from anyner.architectures.biaffine.head import LOOSEST, Head
+from anyner.architectures.biaffine.head import Head
 from anyner.architectures.draw import Draw
-from anyner.architectures.settings import Options
+from anyner.architectures.settings import Decoding, Options
 from anyner.encoding.batch import Example, Gold, training_batch
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.pieces import Frame
@@ -24,6 +24,11 @@ from anyner.text.windows import Window
 LABELS = ("A", "B", "C")
 WIDTH = 6
 FRAME = Frame((1,), (2,), 0, 3)
+LOOSEST = 0.1
+
+
+def asking(threshold: float) -> Decoding:
+    return Decoding(LABELS, {"score": threshold}, "all", Config(), Options())
 
 
 def head_of(seed: int = 0, **settings: object) -> Head:
@@ -40,7 +45,7 @@ def states_of(lengths: Sequence[int], seed: int = 0) -> States:
     mask = torch.arange(longest) < torch.tensor(lengths)[:, None]
     words = torch.randn(len(lengths), longest, WIDTH, generator=torch.Generator().manual_seed(seed))
     none = torch.zeros(len(lengths), longest, dtype=torch.long)
-    return States(words, mask, words, mask, none, none, none, words[:, 0], tuple(lengths), tuple(range(len(lengths))))
+    return States(words, mask, words, mask, none, none, none, words[:, 0], tuple(lengths), 1, ())
 
 
 def gold_of(
@@ -150,7 +155,7 @@ def test_padding_gets_no_gradient() -> None:
 def test_proposals_are_all_real_spans_above_the_loosest_threshold() -> None:
     lengths = (5, 1, 3)
     head, states = head_of(), states_of(lengths)
-    proposals = head.propose(states, Options(), Draw(0)).start_copy().wait()
+    proposals = head.propose(states, asking(LOOSEST), Draw(0)).on_host()
     expected = {}
     for span in spans_of(lengths):
         probability = 1 / (1 + math.exp(-score_slowly(head, states, span)))
@@ -159,6 +164,8 @@ def test_proposals_are_all_real_spans_above_the_loosest_threshold() -> None:
     found = {tuple(place): score for place, score in zip(proposals["place"].tolist(), proposals["score"].tolist(), strict=True)}
     assert found.keys() == expected.keys()
     assert 0 < len(found) < len(spans_of(lengths))
+    stricter = head.propose(states, asking(0.4), Draw(0)).on_host()["score"]
+    assert sorted(stricter.tolist()) == sorted(score for score in found.values() if score >= 0.4)
     np.testing.assert_allclose([found[span] for span in expected], list(expected.values()), atol=1e-5)
 
 
@@ -167,7 +174,7 @@ def test_a_fresh_head_believes_every_span_to_the_prior() -> None:
     torch.manual_seed(0)
     head = Head(Config(prior=0.01), LABELS, cast(Encoder, SimpleNamespace(width=WIDTH))).eval()
     assert head.scores(states_of((8,))).sigmoid().mean() == pytest.approx(0.01, abs=0.005)
-    assert len(head.propose(states_of((8,)), Options(), Draw(0)).score) == 0
+    assert len(head.propose(states_of((8,)), asking(LOOSEST), Draw(0)).score) == 0
 
 
 def test_long_spans_share_the_last_length_score() -> None:
@@ -183,4 +190,4 @@ def test_long_spans_share_the_last_length_score() -> None:
 
 def test_what_it_can_express() -> None:
     assert Config().shapes() == {"flat", "nested", "crossing"}
-    assert Config().unreachable([WordEntity("A", ((0, 1), (2, 3)))]) == ["discontinuous"]
+    assert Config().unreachable([WordEntity("A", ((0, 1), (2, 3)))], [1, 1, 1]) == ["discontinuous"]

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from anyner.architectures.settings import HeadConfig, Shape
+from anyner.architectures.settings import HeadConfig, Shape, Threshold
 
 
 class Config(HeadConfig):
@@ -19,6 +19,9 @@ class Config(HeadConfig):
     """Spans of this many words and more share one learned length score."""
     prior: float = Field(default=0.01, gt=0.0, lt=1.0)
     """Probability every span starts with: almost none is an entity, and learning that first would waste steps."""
+
+    def thresholds(self) -> tuple[Threshold, ...]:
+        return (Threshold("score", 0.1, 0.5, tuple(round(0.1 + 0.025 * i, 3) for i in range(33))),)
 
     def shapes(self) -> frozenset[Shape]:
         return frozenset({"flat", "nested", "crossing"})

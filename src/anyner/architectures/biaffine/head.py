@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -16,11 +15,9 @@ from anyner.architectures.base import Losses, LossPart
 from anyner.architectures.biaffine.config import Config
 from anyner.architectures.biaffine.decode import decode
 from anyner.architectures.draw import Draw
-from anyner.architectures.settings import HeadConfig, Options, Threshold
+from anyner.architectures.settings import Decoding, HeadConfig
 from anyner.encoding.batch import Gold
 from anyner.encoding.encoder import Encoder, States
-
-LOOSEST = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +30,6 @@ class SpanProposals(base.Proposals):
 
 class Head(base.Head):
     Config = Config
-    thresholds: ClassVar[tuple[Threshold, ...]] = (
-        Threshold("score", LOOSEST, 0.5, tuple(round(0.1 + 0.025 * i, 3) for i in range(33))),
-    )
     decode = staticmethod(decode)
 
     def __init__(self, config: HeadConfig, labels: Sequence[str], encoder: Encoder) -> None:
@@ -75,9 +69,9 @@ class Head(base.Head):
         loss = functional.binary_cross_entropy_with_logits(logits, target, reduction="none")
         return {"span": LossPart(torch.where(counted, loss, 0.0).sum(), states.word_mask.sum())}
 
-    def propose(self, states: States, options: Options, draw: Draw) -> SpanProposals:
+    def propose(self, states: States, decoding: Decoding, draw: Draw) -> SpanProposals:
         probability = self.scores(states).sigmoid()  # (B, C, M, M)
-        candidate = (probability >= LOOSEST) & _spans(states.word_mask)[:, None]
+        candidate = (probability >= decoding.thresholds["score"]) & _spans(states.word_mask)[:, None]
         place = candidate.nonzero()  # (P, 4)
         return SpanProposals(place, probability[place.unbind(1)])
 

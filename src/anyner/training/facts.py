@@ -1,0 +1,63 @@
+"""What the training corpus tells an architecture before it is built."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from anyner.architectures.settings import CorpusFacts
+from anyner.document import Document
+from anyner.encoding.encoder import Encoder
+from anyner.encoding.pretrained import is_encoder_half
+from anyner.inference.recognizer import window_pieces
+from anyner.overlap import Policy, Relation, sharing_pairs
+from anyner.text.align import WordEntity
+from anyner.text.config import TextConfig
+from anyner.text.windows import PieceCutter, words_of
+from anyner.training.data import DataCheck, Splits
+
+
+def corpus_facts(
+    data: Splits,
+    per_document: Sequence[Sequence[WordEntity]],
+    check: DataCheck,
+    *,
+    text: TextConfig,
+    encoder: Encoder,
+    cut: PieceCutter,
+) -> CorpusFacts:
+    every = [entity for entities in per_document for entity in entities]
+    relations = {relation for own in per_document for *_, relation in sharing_pairs([entity.fragments for entity in own])}
+    pieces = (count for pair in zip(data.train, per_document, strict=True) for count in _piece_lengths(*pair, text, cut))
+    return CorpusFacts(
+        labels=data.labels,
+        lengths=tuple(len(entity.word_indices) for entity in every),
+        spans=tuple(entity.last - entity.first + 1 for entity in every),
+        piece_lengths=tuple(pieces),
+        most_at_one_word=_most_together((entity.first for entity in entities) for entities in per_document),
+        most_ending_at_one_word=_most_together((entity.last for entity in entities) for entities in per_document),
+        most_in_a_document=max(map(len, per_document), default=0),
+        longest_document=check.longest_document,
+        most_words=window_pieces(encoder, text),
+        encoder_decoder=is_encoder_half(encoder.pretrained),
+        discontinuous=any(len(entity.fragments) > 1 for entity in every),
+        crossing=Relation.CROSSING in relations,
+        nested=bool(relations - {Relation.CROSSING}),
+    )
+
+
+def _piece_lengths(document: Document, entities: Sequence[WordEntity], text: TextConfig, cut: PieceCutter) -> Iterator[int]:
+    if entities:
+        sizes = [len(pieces) for pieces in cut([document.text[start:end] for start, end in words_of(document, text)])]
+        yield from (sum(sizes[word] for word in entity.word_indices) for entity in entities)
+
+
+def _most_together(words_of_documents: Iterable[Iterable[int]]) -> int:
+    return max((count for words in words_of_documents for count in Counter(words).values()), default=0)
+
+
+def strictest_policy(facts: CorpusFacts) -> Policy:
+    """The strictest overlap policy that the corpus itself keeps."""
+    if facts.crossing:
+        return "all"
+    return "nested" if facts.nested else "flat"
