@@ -1,6 +1,6 @@
 """Named entities of any shape: flat, nested, overlapping, discontinuous.
 
-Importing this package does not import torch: what needs it is loaded when first used.
+Every part is loaded when it is first used: importing the package costs next to nothing and does not import torch.
 """
 
 from __future__ import annotations
@@ -8,14 +8,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from anyner.corpora.corpus import Corpus
-from anyner.document import Document, Entity
 from anyner.errors import AnynerError
 
 if TYPE_CHECKING:
     from anyner.api import evaluate, train
+    from anyner.corpora.corpus import Corpus
     from anyner.corpora.reading import read
     from anyner.corpora.writing import write
+    from anyner.document import Document, Entity
     from anyner.inference.recognizer import Recognizer
     from anyner.storage.load import load
 
@@ -24,6 +24,9 @@ __version__ = "0.1.0"
 __all__ = ["AnynerError", "Corpus", "Document", "Entity", "Recognizer", "evaluate", "load", "read", "train", "write"]
 
 _LAZY = {
+    "Corpus": "anyner.corpora.corpus",
+    "Document": "anyner.document",
+    "Entity": "anyner.document",
     "Recognizer": "anyner.inference.recognizer",
     "evaluate": "anyner.api",
     "load": "anyner.storage.load",

@@ -1,8 +1,9 @@
 import os
+import resource
 import signal
 import subprocess
 import sys
-import time
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -37,18 +38,26 @@ def test_inspecting_a_corpus_loads_no_torch() -> None:
     assert "'pydantic'" in loaded and "'torch'" not in loaded and "'transformers'" not in loaded
 
 
-def fastest(command: list[str], times: int = 5) -> float:
-    seconds = []
-    for _ in range(times):
-        began = time.perf_counter()
-        subprocess.run(command, capture_output=True, check=True)
-        seconds.append(time.perf_counter() - began)
-    return min(seconds)
+def processor_seconds(command: list[str]) -> float:
+    """Unlike the clock it minds little what else the machine does."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, capture_output=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def test_help_starts_fast() -> None:
-    help_page = fastest([sys.executable, "-m", "anyner", "--help"])
-    assert help_page < 10 * fastest([sys.executable, "-c", "pass"]) or help_page < 0.25
+    """Taken side by side and at their best; on a machine with far more to do than it has cores a ratio says nothing."""
+    if os.getloadavg()[0] > 1.8 * (os.cpu_count() or 1):
+        pytest.skip(f"the machine is busy: load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    nothing, help_page = inf, inf
+    for _ in range(20):
+        nothing = min(nothing, processor_seconds([sys.executable, "-c", "pass"]))
+        help_page = min(help_page, processor_seconds([sys.executable, "-m", "anyner", "--help"]))
+        if help_page < min(0.25, 8 * nothing):
+            break
+    assert help_page < 0.5
+    assert help_page < 10 * nothing
 
 
 def test_both_doors_lead_to_the_same_commands() -> None:
