@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from anyner.errors import AnynerError
+from anyner.version import __version__
 
 if TYPE_CHECKING:
     from anyner.api import evaluate, train
@@ -19,9 +20,19 @@ if TYPE_CHECKING:
     from anyner.inference.recognizer import Recognizer
     from anyner.storage.load import load
 
-__version__ = "0.1.0"
-
-__all__ = ["AnynerError", "Corpus", "Document", "Entity", "Recognizer", "evaluate", "load", "read", "train", "write"]
+__all__ = [
+    "AnynerError",
+    "Corpus",
+    "Document",
+    "Entity",
+    "Recognizer",
+    "__version__",
+    "evaluate",
+    "load",
+    "read",
+    "train",
+    "write",
+]
 
 _LAZY = {
     "Corpus": "anyner.corpora.corpus",

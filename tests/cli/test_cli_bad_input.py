@@ -1,6 +1,7 @@
 """Whatever a user may hand over gives a result or one clear line; never a traceback, never half a file."""
 
 import json
+import os
 import pickle
 import shutil
 from pathlib import Path
@@ -26,7 +27,6 @@ def test_nothing_to_read_gives_no_entities(tiny_model: Path, text: str) -> None:
     "text",
     [
         "x",
-        "a" * 10_000,
         "nul \0 here",
         "bell \x07 and \x1b[31mred",
         "😀 👩‍👩‍👧 pain",
@@ -43,6 +43,43 @@ def test_strange_text_comes_back_as_it_was(tiny_model: Path, text: str) -> None:
         assert entity["text"] == " ".join(text[start:end] for start, end in entity["fragments"])
     drawn = anyner_command("predict", "-", "-m", tiny_model, stdin=text.encode())
     assert drawn.code == 0 and not set(drawn.out) & set("\0\x07\x1b")
+
+
+def test_a_word_too_long_to_be_read_whole_is_told(tiny_model: Path) -> None:
+    text = "pain " + "a" * 10_000
+    for format_ in ("jsonl", "text"):
+        answer = anyner_command("predict", "-", "-m", tiny_model, "--format", format_, stdin=text.encode())
+        assert answer.code == 0
+        assert answer.err == "1 documents have words too long to be read whole (coverage 50.00 % at least)\n"
+    (item,) = map(json.loads, anyner_command("predict", text, "-m", tiny_model, "--format", "jsonl").out.splitlines())
+    assert item["text"] == text and item["coverage"] == 0.5
+
+
+def test_a_link_is_written_through_and_a_device_stays_one(tiny_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "real.jsonl").write_text("old", encoding="utf-8")
+    (tmp_path / "link.jsonl").symlink_to(tmp_path / "real.jsonl")
+    assert anyner_command("predict", "pain", "-m", tiny_model, "-o", tmp_path / "link.jsonl").code == 0
+    assert (tmp_path / "link.jsonl").is_symlink()
+    assert json.loads((tmp_path / "real.jsonl").read_text(encoding="utf-8"))["text"] == "pain"
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert anyner_command("predict", "pain", "-m", tiny_model, "--format", "jsonl", "-o", tmp_path / "pipe").code == 0
+        assert json.loads(os.read(reader, 10_000))["text"] == "pain"
+    finally:
+        os.close(reader)
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_an_output_whose_name_says_no_format_is_refused(tiny_model: Path, tmp_path: Path) -> None:
+    answer = anyner_command("predict", "pain", "-m", tiny_model, "-o", tmp_path / "found")
+    assert answer.code == 1 and "add --format" in answer.err and not (tmp_path / "found").exists()
+
+
+def test_a_folder_of_texts_gives_a_document_a_file(tiny_model: Path, tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        (tmp_path / f"{name}.txt").write_text(f"text {name}", encoding="utf-8")
+    assert [(item["id"], item["text"]) for item in predicted(tiny_model, "-i", tmp_path)] == [("a", "text a"), ("b", "text b")]
 
 
 def test_byte_order_marks_are_no_part_of_the_text(tiny_model: Path, tmp_path: Path) -> None:

@@ -100,3 +100,18 @@ def test_convert_needs_the_format_when_the_name_does_not_tell(tmp_path: Path, na
 @pytest.mark.parametrize("name", ["synthetic:odd", "synthetic:train:dev", "synthetic:train:contiguous"])
 def test_names_of_the_embedded_corpus_are_checked(name: str) -> None:
     anyner_command("inspect", name).assert_one_line(name, "synthetic[:contiguous][:train|dev|test]")
+
+
+def test_raw_text_becomes_a_format_of_words_with_a_splitter(tmp_path: Path) -> None:
+    refused = anyner_command("convert", "synthetic:contiguous:dev", tmp_path / "dev.json", "--to", "w2ner")
+    assert refused.code == 1 and "word boundaries" in refused.err
+    written = anyner_command(
+        "convert", "synthetic:contiguous:dev", tmp_path / "dev.json", "--to", "w2ner", "--splitter", "unicode"
+    )
+    assert (written.code, written.err) == (0, "")
+    before, after = synthetic(200, contiguous=True, split="dev"), read(tmp_path / "dev.json")
+    assert [[e.text.replace(" ", "") for e in d.entities] for d in after] == [
+        [e.text.replace(" ", "") for e in d.entities] for d in before
+    ]
+    bad = anyner_command("convert", "synthetic:dev", tmp_path / "x.json", "--to", "w2ner", "--splitter", "nonsense")
+    assert bad.code == 2 and "unicode" in bad.err

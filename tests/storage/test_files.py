@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -25,3 +26,16 @@ def test_a_failure_leaves_the_old_file_and_no_part_of_the_new(tmp_path: Path) ->
         write_whole(path, half)
     assert path.read_text(encoding="utf-8") == "old"
     assert [one.name for one in tmp_path.iterdir()] == ["b.txt"]
+
+
+def test_files_can_be_read_by_whom_the_umask_lets(tmp_path: Path) -> None:
+    def private(path: Path) -> None:
+        path.write_text("x", encoding="utf-8")
+        path.chmod(0o600)
+
+    before = os.umask(0o022)
+    try:
+        write_whole(tmp_path / "file", private)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o644

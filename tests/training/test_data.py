@@ -41,7 +41,7 @@ def test_an_entity_outside_the_named_labels_is_an_error_that_names_the_file(tmp_
     data = DataConfig.model_validate({"train": [{"path": one, "labels": ["Person"]}], "dev": one})
     with pytest.raises(AnynerError) as caught:
         read_data(data, TextConfig())
-    assert str(caught.value).startswith(f"{one}: document 1 has an entity Place")
+    assert str(caught.value).startswith(f"{one}: document 2 has an entity Place")
 
 
 def test_a_folder_without_dev_is_refused(tmp_path: Path, written: Writer) -> None:

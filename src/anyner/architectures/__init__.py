@@ -1,0 +1,1 @@
+"""What a head is, and one folder for each architecture."""

@@ -11,6 +11,7 @@ from anyner.errors import AnynerError
 
 if TYPE_CHECKING:
     from anyner.inference.recognizer import Recognizer
+    from anyner.text.words import SplitterName
 
 
 def _checked_overlap(value: str | None) -> str | None:
@@ -84,3 +85,15 @@ def _parted(given: str, option: str) -> tuple[str, str]:
     if not equals or not name.strip():
         raise AnynerError(f"{option} {given!r}: write name=value")
     return name.strip(), value.strip()
+
+
+def checked_splitter(name: str) -> SplitterName:
+    from typing import get_args
+
+    from anyner.text.words import SplitterName
+
+    known: tuple[SplitterName, ...] = get_args(SplitterName)
+    for one in known:
+        if one == name:
+            return one
+    raise typer.BadParameter(f"{name!r} is not one of {', '.join(known)}", param_hint="--splitter")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from anyner.cli.choices import checked_splitter
 from anyner.cli.corpus import CORPUS_HELP, read_corpus, tell_problems
 from anyner.errors import AnynerError
 
@@ -22,6 +23,7 @@ _BY_ENDING = {".jsonl": "jsonl", **dict.fromkeys((".conll", ".bio", ".iob", ".io
 def convert(
     source: Annotated[str, typer.Argument(metavar="IN", help=CORPUS_HELP)],
     target: Annotated[str, typer.Argument(metavar="OUT", help="A file, a new folder for brat, or - for stdout.")],
+    *,
     source_format: Annotated[
         str | None, typer.Option("--from", metavar="FORMAT", help="Format of IN. Default: told from its content.")
     ] = None,
@@ -29,25 +31,54 @@ def convert(
         str | None,
         typer.Option("--to", metavar="FORMAT", help="jsonl, jsonl-tokens, conll, brat, spans, w2ner or dai. Default: by ending."),
     ] = None,
+    splitter: Annotated[
+        str | None,
+        typer.Option(metavar="S", help="unicode, whitespace or cjk: cut the texts into words first, for formats of words."),
+    ] = None,
     lossy: Annotated[bool, typer.Option("--lossy", help="Write what the format can hold, and list what is lost.")] = False,
 ) -> None:
     """Write a corpus in another format. What the format cannot hold is refused, unless --lossy.
+
+    A format of words holds no white space of its own: with --splitter, words are set apart by one space each.
 
     \b
     Examples:
       anyner convert genia.conll genia.jsonl
       anyner convert cadec.jsonl cadec-brat --to brat
       anyner convert synthetic:train flat.conll --lossy
+      anyner convert reports.jsonl reports.json --to w2ner --splitter unicode
     """
     chosen = target_format or _format_of(target)
     corpus = read_corpus(source, source_format)
     tell_problems(corpus.problems)
+    if splitter is not None:
+        corpus = _in_words(corpus, splitter)
+        tell_problems(corpus.problems)
     lost = _to_stdout(corpus, chosen, lossy) if target == "-" else _written(corpus, Path(target), chosen, lossy)
     if lost:
         gone = sum(not loss.kept for loss in lost)
         typer.echo(f"{len(lost)} losses ({gone} of them entities or documents that are gone):", err=True)
         for loss in lost:
             typer.echo(f"  {loss.what} ({'changed' if loss.kept else 'gone'})", err=True)
+
+
+def _in_words(corpus: Corpus, splitter: str) -> Corpus:
+    """The documents cut into words; entities that do not sit on them are widened, and that is a problem to tell."""
+    from anyner.corpora.corpus import Corpus, Problem
+    from anyner.document import Document, Entity
+    from anyner.text.align import to_words
+    from anyner.text.words import iterate_words
+
+    name = checked_splitter(splitter)
+    documents, problems = [], []
+    for number, document in enumerate(corpus, 1):
+        words = list(iterate_words(document.text, name))
+        aligned = to_words(document.entities, [start for start, _ in words], [end for _, end in words])
+        problems += [Problem(document.id or "document", number, str(one), one.widened is not None) for one in aligned.misaligned]
+        entities = [Entity(one.label, one.fragments, one.score) for one in aligned.entities]
+        own = {"id": document.id, "doc": document.doc, "sentence": document.sentence, "labels": document.labels}
+        documents.append(Document.from_words([document.text[start:end] for start, end in words], entities, **own))
+    return Corpus(tuple(documents), tuple(problems))
 
 
 def _format_of(target: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anyner.cli.choices import FormatOption
+from anyner.cli.choices import FormatOption, checked_splitter
 from anyner.cli.corpus import CORPUS_HELP, Part, read_parts
 from anyner.cli.output import listing, table
 
@@ -63,25 +63,13 @@ def inspect(
       anyner inspect notes.jsonl --problems
       anyner inspect synthetic --json
     """
-    chosen = _checked_splitter(splitter)
+    chosen = checked_splitter(splitter)
     found = [_look(part, chosen) for part in read_parts(corpus, format)]
     if as_json:
         plain = {"corpus": corpus, "splitter": chosen, "parts": [_plain(one) for one in found]}
         typer.echo(json.dumps(plain, indent=2, ensure_ascii=False))
         return
     typer.echo("\n\n\n".join(_report(one, chosen, problems) for one in found))
-
-
-def _checked_splitter(name: str) -> SplitterName:
-    from typing import get_args
-
-    from anyner.text.words import SplitterName
-
-    known: tuple[SplitterName, ...] = get_args(SplitterName)
-    for one in known:
-        if one == name:
-            return one
-    raise typer.BadParameter(f"{name!r} is not one of {', '.join(known)}", param_hint="--splitter")
 
 
 def _look(part: Part, splitter: SplitterName) -> _Found:

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, TextIO
@@ -45,7 +45,7 @@ def predict(
     *,
     files: Annotated[
         list[str] | None,
-        typer.Option("-i", "--input", metavar="FILE", help="A .txt file, or a corpus in any format. Repeatable."),
+        typer.Option("-i", "--input", metavar="FILE", help="A .txt file, a folder of them, or any corpus. Repeatable."),
     ] = None,
     model: Annotated[str | None, typer.Option("-m", "--model", metavar="MODEL", help="A folder, bundled name or hub id.")] = None,
     format: Annotated[  # noqa: A002
@@ -69,8 +69,10 @@ def predict(
       anyner predict -i reports.jsonl --model runs/demo --format brat -o found/
     """
     if (text is None) == (not files):
-        raise typer.BadParameter("give one TEXT, - for stdin, or -i FILE")
-    chosen = format or (_BY_ENDING.get(output.suffix.lower()) if output else None) or OutputFormat.TEXT
+        raise typer.BadParameter("give one TEXT, - for stdin, or -i FILE (once for each file)")
+    if (files or ()).count("-") > 1:
+        raise typer.BadParameter("stdin can be read only once")
+    chosen = format or _format_of(output)
     _check_target(chosen, output)
     thresholds, options = read_thresholds(threshold), read_options(option)
     from anyner.cli.texts import documents_of
@@ -84,7 +86,40 @@ def predict(
         **({"batch_tokens": batch_tokens} if batch_tokens else {}),
     )
     mixed = output is None and sys.stdout.isatty()  # results on the same screen would be torn apart by a counter
-    _write(counted(documents, show=sys.stderr.isatty() and not mixed), chosen, output)
+    unread = _Unread()
+    _write(unread.watched(counted(documents, show=sys.stderr.isatty() and not mixed)), chosen, output)
+    unread.tell()
+
+
+def _format_of(output: Path | None) -> OutputFormat:
+    if output is None or output.suffix.lower() == ".txt":
+        return OutputFormat.TEXT
+    check_writable(output)
+    if output.suffix.lower() not in _BY_ENDING and not _is_device(output):
+        raise AnynerError(f"{output}: its name does not say which format: add --format, one of {', '.join(OutputFormat)}")
+    return _BY_ENDING.get(output.suffix.lower(), OutputFormat.TEXT)
+
+
+def _is_device(path: Path) -> bool:
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
+class _Unread:
+    """Counts documents that were not read whole: whoever does not look at `coverage` should hear of it too."""
+
+    def __init__(self) -> None:
+        self._documents, self._least = 0, 1.0
+
+    def watched(self, documents: Iterable[Document]) -> Iterator[Document]:
+        for document in documents:
+            self._documents += document.coverage < 1
+            self._least = min(self._least, document.coverage)
+            yield document
+
+    def tell(self) -> None:
+        if self._documents:
+            least = f"{100 * self._least:.2f} %"
+            typer.echo(f"{self._documents} documents have words too long to be read whole (coverage {least} at least)", err=True)
 
 
 def _check_target(chosen: OutputFormat, output: Path | None) -> None:

@@ -23,6 +23,9 @@ def documents_of(text: str | None, files: Sequence[str], lines: bool, context: i
             yield from _stdin(lines)
         elif name.endswith(_TEXT_ENDINGS):
             yield from _text_file(Path(name), lines)
+        elif texts := _texts_in(Path(name)):
+            for path in texts:
+                yield from _text_file(path, lines)
         else:
             yield from _corpus(name, context)
 
@@ -33,6 +36,13 @@ def _stdin(lines: bool) -> Iterator[Document]:
     else:
         text = "".join(line for _, line in _decoded_lines(sys.stdin.buffer, keep_ends=True))
         yield _document(text, "", STDIN)
+
+
+def _texts_in(folder: Path) -> list[Path]:
+    """The text files of a folder that holds no annotation; with .ann files it is a brat corpus."""
+    if not folder.is_dir() or any(folder.glob("*.ann")):
+        return []
+    return sorted(path for path in folder.iterdir() if path.name.endswith(_TEXT_ENDINGS))
 
 
 def _text_file(path: Path, lines: bool) -> Iterator[Document]:

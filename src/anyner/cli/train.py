@@ -55,6 +55,8 @@ def train(
     result = _run(ready, folder, resume, quiet)
     outcome = result.outcome
     typer.echo(f"{result.folder}: dev F1 {100 * outcome.best_f1:.2f} (epoch {outcome.best_epoch + 1} of {outcome.epochs})")
+    if not outcome.best_f1:
+        typer.echo("anyner: nothing was learned: look at the data with anyner inspect, or train longer", err=True)
 
 
 def _recipe_for(data: str, architecture: str, encoder: str, changes: list[str]) -> Recipe:
@@ -62,6 +64,9 @@ def _recipe_for(data: str, architecture: str, encoder: str, changes: list[str]) 
     from anyner.training.config import Recipe, changed
 
     plain = {"data": recipe_data(data), "architecture": architecture, "encoder": {"source": encoder}}
+    if encoder == "fresh":  # all weights are new: they want larger steps, and a layer that learns order fast
+        plain["encoder"] = {"source": encoder, "lstm_layers": 1}
+        plain["training"] = {"encoder_lr": 1e-3, "head_lr": 2e-3, "word_dropout": 0.3}
     return Recipe.of(changed(plain, changes), "recipe")
 
 

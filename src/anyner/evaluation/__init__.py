@@ -1,0 +1,1 @@
+"""Scores, slices and errors of entity sets; no torch."""

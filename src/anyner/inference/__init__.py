@@ -1,0 +1,1 @@
+"""From texts to documents with entities, and the thresholds in between."""

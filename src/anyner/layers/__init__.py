@@ -1,0 +1,1 @@
+"""Network parts that several heads share."""

@@ -10,14 +10,28 @@ CONFIG, WEIGHTS, CARD, METRICS, RECIPE = "config.json", "model.safetensors", "RE
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Lets `write` fill a temporary file beside `path`, then puts it in place in one step."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """Lets `write` fill a temporary file beside `path`, then puts it in place in one step.
+
+    A link is followed; what is there and is no file (a pipe, a device) is written to as it is.
+    """
+    target = path.resolve()
+    if target.exists() and not target.is_file():
+        write(target)
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         write(temporary)
-        temporary.replace(path)
+        temporary.chmod(0o666 & ~_umask())  # some writers make files that only their owner can read
+        temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 def write_text(path: Path, text: str) -> None:

@@ -1,0 +1,1 @@
+"""Words, windows, and the way between characters and words."""

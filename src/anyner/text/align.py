@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from anyner.document import Entity, Fragments, canonical_fragments
 
+_SHOWN = 60
+"""Characters of an entity that a message shows."""
+
 
 @dataclass(frozen=True, slots=True)
 class WordEntity:
@@ -46,7 +49,8 @@ class Misalignment:
     def __str__(self) -> str:
         fate = "widened to whole words" if self.widened else "it touches no word"
         where = list(map(list, self.entity.fragments))
-        return f"{self.entity.label} {self.entity.text!r} {where} is not on word boundaries: {fate}"
+        text = self.entity.text if len(self.entity.text) <= _SHOWN else self.entity.text[:_SHOWN] + "…"
+        return f"{self.entity.label} {text!r} {where} is not on word boundaries: {fate}"
 
 
 @dataclass(frozen=True, slots=True)

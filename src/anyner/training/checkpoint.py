@@ -66,7 +66,8 @@ def restore_checkpoint(folder: Path, model: NerModel, optimizer: torch.optim.Opt
         optimizer.load_state_dict(whole)
         return Place(**json.loads((path / "place.json").read_text(encoding="utf-8")))
     except (SafetensorError, OSError, ValueError, RuntimeError, TypeError) as error:
-        raise AnynerError(f"{path}: cannot resume from it: {str(error).splitlines()[0]}") from None
+        reason = " ".join(str(error).split())[:200]
+        raise AnynerError(f"{path}: cannot resume from it (have data or recipe changed since?): {reason}") from None
 
 
 def remove_checkpoint(folder: Path) -> None:

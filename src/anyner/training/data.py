@@ -59,10 +59,11 @@ def _joined(sources: Iterable[Source]) -> Corpus:
         corpus = read(source.path, source.format)
         problems.extend(corpus.problems)
         annotated = frozenset(source.labels) if source.labels is not None else None
-        for number, document in enumerate(corpus):
+        for number, document in enumerate(corpus, 1):
             strange = annotated is not None and next((e.label for e in document.entities if e.label not in annotated), None)
             if strange:
-                raise AnynerError(f"{source.path}: document {number} has an entity {strange}, which data.labels does not name")
+                where = f"{source.path}: document {document.id or number}"
+                raise AnynerError(f"{where} has an entity {strange}, which its `labels` in the recipe do not name")
             documents.append(document if annotated is None else replace(document, labels=annotated))
     return Corpus(tuple(documents), tuple(problems))
 

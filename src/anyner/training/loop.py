@@ -24,7 +24,7 @@ from anyner.inference.proposing import autocast
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.tuning import Tuned, Tuner
 from anyner.training.batches import epoch_plan
-from anyner.training.checkpoint import Place, restore_checkpoint, write_checkpoint
+from anyner.training.checkpoint import Place, has_checkpoint, restore_checkpoint, write_checkpoint
 from anyner.training.config import TrainingConfig
 from anyner.training.frozen import FrozenPieces
 from anyner.training.loss_sums import LossSums
@@ -114,7 +114,7 @@ class Trainer:
                 if patience is not None and epoch - self._best_epoch >= patience:
                     self.listener.note(f"no better dev F1 for {patience} epochs: stopped")
                     break
-                if self._checkpoint_due():
+                if self._checkpoint_due() or not has_checkpoint(self.folder):  # whoever has a model can go on from it
                     self._write_checkpoint()
         return Outcome(
             best_epoch=self._best_epoch,

@@ -10,7 +10,6 @@ from pathlib import Path
 import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
 
-import anyner
 from anyner.architectures.registry import head_class
 from anyner.encoding.batch import Example
 from anyner.encoding.encoder import Encoder
@@ -39,6 +38,7 @@ from anyner.training.facts import corpus_facts, strictest_policy
 from anyner.training.loop import Outcome, Trainer
 from anyner.training.optimizer import trainable_summary
 from anyner.training.progress import Listener, Silent
+from anyner.version import __version__
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def run(recipe: Recipe, folder: Path, resume: bool = False, listener: Listener |
     """Trains one model; its folder holds the best epoch's model, the recipe, the card and metrics.jsonl."""
     listener = listener or Silent()
     accelerator = _accelerator()
-    _check_folder(folder, resume)
+    _check_folder(folder, recipe, resume)
     accelerator.wait_for_everyone()  # nobody may write before all have looked
     data = read_data(recipe.data, recipe.text)
     if not any(document.entities for document in data.train):
@@ -99,7 +99,7 @@ def prepare(recipe: Recipe, data: Splits) -> tuple[Recognizer, list[Example], Da
     model = NerModel(encoder, head_type(head_config, facts.labels, encoder))
     model.head.start(encoder, vocabulary.cut)
     config = ModelConfig(
-        anyner_version=anyner.__version__,
+        anyner_version=__version__,
         architecture=recipe.architecture,
         head=head_config.model_dump(mode="json"),
         labels=facts.labels,
@@ -133,24 +133,35 @@ def _accelerator() -> Accelerator:
     return Accelerator(cpu=not torch.cuda.is_available(), mixed_precision="no", kwargs_handlers=[several])
 
 
-def _check_folder(folder: Path, resume: bool) -> None:
-    if resume and not has_checkpoint(folder):
+def _check_folder(folder: Path, recipe: Recipe, resume: bool) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise AnynerError(f"{folder}: is a file, not a folder for a model")
+    if not resume:
+        if has_checkpoint(folder):
+            raise AnynerError(f"{folder} holds an unfinished training: resume it, or choose another output folder")
+        if (folder / CONFIG).exists():
+            raise AnynerError(f"{folder} already holds a model: choose another output folder")
+        return
+    if not has_checkpoint(folder):
         raise AnynerError(f"{folder} holds no checkpoint to resume from")
-    if not resume and has_checkpoint(folder):
-        raise AnynerError(f"{folder} holds an unfinished training: resume it, or choose another output folder")
-    if not resume and (folder / CONFIG).exists():
-        raise AnynerError(f"{folder} already holds a model: choose another output folder")
+    if (folder / RECIPE).is_file() and (before := Recipe.read(folder / RECIPE)) != recipe:
+        key = next(name for name in Recipe.model_fields if getattr(before, name) != getattr(recipe, name))
+        raise AnynerError(f"{folder}: '{key}' is not what the training began with: resume it as it was, or start a new one")
 
 
 def _tell(listener: Listener, recipe: Recipe, data: Splits, recognizer: Recognizer, check: DataCheck) -> None:
     entities = sum(len(document.entities) for document in data.train)
     listener.note(
         f"{recipe.architecture} on {recipe.encoder.source}: {len(data.train):,} training documents with {entities:,} entities, "
-        f"{len(data.dev):,} for dev; labels {', '.join(data.labels)}; overlap policy {recognizer.config.overlap}"
+        f"{len(data.dev):,} for dev; labels {_some(data.labels)}; overlap policy {recognizer.config.overlap}"
     )
     listener.note(f"trainable parameters: {trainable_summary(recognizer.model)}")
     for line in check.lines():
         listener.note(f"note: {line}")
+
+
+def _some(names: Sequence[str], most: int = 12) -> str:
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 class _Keeper:

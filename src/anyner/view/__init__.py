@@ -1,0 +1,1 @@
+"""Entities drawn for people."""

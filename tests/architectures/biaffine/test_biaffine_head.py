@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from anyner.architectures.biaffine import head as biaffine_head
 from anyner.architectures.biaffine.config import Config
 from anyner.architectures.biaffine.head import Head
 from anyner.architectures.draw import Draw
@@ -191,3 +192,27 @@ def test_long_spans_share_the_last_length_score() -> None:
 def test_what_it_can_express() -> None:
     assert Config().shapes() == {"flat", "nested", "crossing"}
     assert Config().unreachable([WordEntity("A", ((0, 1), (2, 3)))], [1, 1, 1]) == ["discontinuous"]
+
+
+@torch.no_grad()
+def test_spans_longer_than_the_longest_are_neither_scored_nor_reached() -> None:
+    head, states = head_of(longest=2), states_of((5,))
+    places = head.propose(states, asking(0.0), Draw(0)).on_host()["place"]
+    assert {last - first for _, _, first, last in places.tolist()} == {0, 1}
+    everything, short = head_of().loss(states, gold_of((5,), [[]]), Draw(0)), head.loss(states, gold_of((5,), [[]]), Draw(0))
+    assert short["span"].numerator < everything["span"].numerator
+    assert Config(longest=2).unreachable([WordEntity("A", ((0, 2),)), WordEntity("A", ((0, 3),))], [1] * 3) == [
+        None, "longer than head.longest, 2 words",
+    ]  # fmt: skip
+
+
+@torch.no_grad()
+def test_labels_are_scored_in_parts_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    head, states = head_of(), states_of((5, 3))
+    whole = head.propose(states, asking(LOOSEST), Draw(0)).on_host()
+    monkeypatch.setattr(biaffine_head, "LARGEST", 1)
+    parts = head.propose(states, asking(LOOSEST), Draw(0)).on_host()
+    assert len({label for _, label, _, _ in whole["place"].tolist()}) == len(LABELS)
+    listed = [dict(zip(map(tuple, p["place"].tolist()), p["score"].tolist(), strict=True)) for p in (whole, parts)]
+    assert listed[0].keys() == listed[1].keys()
+    assert all(listed[0][place] == pytest.approx(listed[1][place], abs=1e-6) for place in listed[0])

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Literal, Self
 
 from pydantic import Field
 
-from anyner.architectures.settings import HeadConfig, Shape, Threshold
+from anyner.architectures.settings import CorpusFacts, HeadConfig, Shape, Threshold
+from anyner.text.align import WordEntity
 
 
 class Config(HeadConfig):
@@ -17,8 +19,20 @@ class Config(HeadConfig):
     """Dropout on the start and end vectors."""
     length_buckets: int = Field(default=64, ge=1)
     """Spans of this many words and more share one learned length score."""
+    longest: int | None = Field(default=None, ge=1)
+    """Most words of an entity; left open: twice the longest of the training corpus."""
     prior: float = Field(default=0.01, gt=0.0, lt=1.0)
     """Probability every span starts with: almost none is an entity, and learning that first would waste steps."""
+
+    def fitted(self, facts: CorpusFacts) -> Self:
+        return self if self.longest else self.updated({"longest": 2 * max(facts.spans, default=1)}, "head")
+
+    def unreachable(self, entities: Sequence[WordEntity], pieces: Sequence[int]) -> list[str | None]:
+        reasons = super().unreachable(entities, pieces)
+        for place, entity in enumerate(entities):
+            if reasons[place] is None and self.longest and entity.last - entity.first >= self.longest:
+                reasons[place] = f"longer than head.longest, {self.longest} words"
+        return reasons
 
     def thresholds(self) -> tuple[Threshold, ...]:
         return (Threshold("score", 0.1, 0.5, tuple(round(0.1 + 0.025 * i, 3) for i in range(33))),)
