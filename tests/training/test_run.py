@@ -11,7 +11,7 @@ from anyner.document import Document, Entity
 from anyner.errors import AnynerError
 from anyner.training.config import Recipe
 from anyner.training.data import read_data
-from anyner.training.progress import Silent
+from anyner.training.progress import EpochRecord, Silent
 from anyner.training.run import TrainingResult, prepare, run
 
 Writer = Callable[[Path, list[Document]], str]
@@ -134,3 +134,23 @@ def test_preparing_is_the_same_for_the_same_seed(tiny: Callable[..., Recipe]) ->
     one, other = (prepare(recipe, data)[0] for _ in range(2))
     assert one.vocabulary.tokenizer.to_str() == other.vocabulary.tokenizer.to_str()
     assert all((weight == other.model.state_dict()[name]).all() for name, weight in one.model.state_dict().items())
+
+
+def test_a_training_is_resumed_only_as_it_began(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
+    class Stopping(Silent):
+        def epoch(self, record: EpochRecord) -> None:
+            if record.epoch == 2:
+                raise RuntimeError("killed")
+
+    with pytest.raises(RuntimeError, match="killed"):
+        run(tiny("training.epochs=3"), tmp_path / "m", listener=Stopping())
+    with pytest.raises(AnynerError, match="'training' is not what the training began with"):
+        run(tiny("training.epochs=3", "training.seed=5"), tmp_path / "m", resume=True)
+    assert run(tiny("training.epochs=3"), tmp_path / "m", resume=True).outcome.epochs == 3
+
+
+def test_a_file_in_place_of_the_folder_is_told_first(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(AnynerError, match="is a file, not a folder"):
+        run(tiny(), tmp_path / "notes.txt")
+    assert (tmp_path / "notes.txt").read_text(encoding="utf-8") == "mine"
