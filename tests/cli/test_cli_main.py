@@ -3,6 +3,7 @@ import resource
 import signal
 import subprocess
 import sys
+from importlib import import_module
 from math import inf
 from pathlib import Path
 
@@ -10,9 +11,9 @@ import pytest
 from command_line import anyner_command
 
 import anyner
+from anyner.cli.main import COMMANDS
 from anyner.errors import AnynerError
 
-COMMANDS = ("predict", "train", "evaluate", "inspect", "convert", "models", "info")
 NO_TORCH = (
     "import sys; from anyner.cli.main import run\ntry: run()\nfinally: print(sorted({m.split('.')[0] for m in sys.modules}))"
 )
@@ -75,6 +76,12 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
     page = anyner_command(command, "--help")
     assert page.code == 0
     assert f"      anyner {command}" in page.out or f"    anyner {command}" in page.out
+
+
+@pytest.mark.parametrize(("command", "summary"), COMMANDS.items())
+def test_the_list_says_what_the_commands_own_page_says(command: str, summary: str) -> None:
+    function = getattr(import_module(f"anyner.cli.{command}"), command)
+    assert (function.__doc__ or "").split(". ")[0].splitlines()[0].rstrip(".") == summary.rstrip(".")
 
 
 def test_version() -> None:

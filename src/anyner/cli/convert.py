@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -98,6 +96,9 @@ def _written(corpus: Corpus, path: Path, chosen: str, lossy: bool) -> tuple[Prob
 
 
 def _to_stdout(corpus: Corpus, chosen: str, lossy: bool) -> tuple[Problem, ...]:
+    import shutil
+    import tempfile
+
     if chosen == "brat":
         raise AnynerError("brat is written to a folder, not to stdout")
     with tempfile.TemporaryDirectory() as folder:

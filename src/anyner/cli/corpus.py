@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from anyner.corpora.corpus import Corpus, Problem
 from anyner.errors import AnynerError
 
 if TYPE_CHECKING:
+    from anyner.corpora.corpus import Corpus, Problem
     from anyner.corpora.synthetic.words import Split
 
 STDIN = "standard input"
@@ -99,6 +98,8 @@ def _embedded(name: str) -> _Embedded | None:
 
 
 def _read_stdin(format: str | None) -> Corpus:  # noqa: A002
+    import tempfile
+
     from anyner.corpora.reading import read
 
     with tempfile.TemporaryDirectory() as folder:

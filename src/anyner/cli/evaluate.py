@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,8 +21,10 @@ from anyner.cli.choices import (
 )
 from anyner.cli.corpus import CORPUS_HELP, read_corpus, tell_problems
 from anyner.cli.output import check_writable, write_out
-from anyner.corpora.corpus import Corpus
 from anyner.errors import AnynerError
+
+if TYPE_CHECKING:
+    from anyner.corpora.corpus import Corpus
 
 
 def evaluate(
@@ -58,6 +59,8 @@ def evaluate(
     if not gold.documents:
         raise AnynerError(f"{corpus}: holds no document to score on")
     seen = read_corpus(train, split="train") if train else None
+    import json
+
     from anyner.api import evaluate as evaluate_model
     from anyner.evaluation.report import render
     from anyner.evaluation.slices import surface_forms

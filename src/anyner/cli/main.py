@@ -1,10 +1,11 @@
-"""The command line: `anyner COMMAND`. What is heavy (torch above all) is imported by a command when it runs."""
+"""The command line: `anyner COMMAND`. A command is imported when it is named, what is heavy (torch above all) when it runs."""
 
 from __future__ import annotations
 
 import errno
 import os
 import sys
+from importlib import import_module
 from io import TextIOWrapper
 from typing import Annotated, Any, NoReturn
 
@@ -12,21 +13,40 @@ import typer
 from typer.core import TyperGroup
 
 from anyner import __version__
-from anyner.cli.convert import convert
-from anyner.cli.evaluate import evaluate
-from anyner.cli.info import info
-from anyner.cli.inspect import inspect
-from anyner.cli.models import models
-from anyner.cli.predict import predict
-from anyner.cli.train import train
 from anyner.errors import AnynerError
 
 _INTERRUPTED, _PIPE_CLOSED = 130, 141
 """Exit codes as a shell gives them for the signals INT and PIPE."""
 
 
+COMMANDS = {
+    "predict": "Find entities in texts.",
+    "train": "Train a model; the folder holds the best epoch, judged on dev.",
+    "evaluate": "Score a model on a corpus.",
+    "inspect": "Tell what is in a corpus, and what is wrong with it.",
+    "convert": "Write a corpus in another format.",
+    "models": "List the models that come with this installation.",
+    "info": "Tell about this installation, or about a model.",
+}
+"""Every command is the function of its name in the file of its name; the list of them is shown without loading any."""
+
+
 class CommandGroup(TyperGroup):
     """All commands, and what becomes of their errors: one line on stderr for a user's mistake, a traceback for a bug."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in COMMANDS:
+            return None
+        alone = typer.Typer(**_LOOKS)
+        alone.command(cmd_name)(getattr(import_module(f"anyner.cli.{cmd_name}"), cmd_name))
+        return typer.main.get_command(alone)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -57,17 +77,13 @@ def _forget_stdout() -> None:
     os.dup2(nowhere, sys.stdout.fileno())
 
 
-app = typer.Typer(
-    cls=CommandGroup,
-    name="anyner",
-    rich_markup_mode=None,  # importing rich would double the time that --help takes
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-)
-for _command in (predict, train, evaluate, inspect, convert, models, info):
-    app.command()(_command)
+_LOOKS: dict[str, Any] = {
+    "rich_markup_mode": None,  # importing rich would double the time that --help takes
+    "add_completion": False,
+    "pretty_exceptions_enable": False,
+    "context_settings": {"help_option_names": ["-h", "--help"], "max_content_width": 110},
+}
+app = typer.Typer(cls=CommandGroup, name="anyner", no_args_is_help=True, **_LOOKS)
 
 
 def _print_version(wanted: bool) -> None:

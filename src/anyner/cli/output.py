@@ -6,10 +6,12 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
-from anyner.document import Document
 from anyner.errors import AnynerError
+
+if TYPE_CHECKING:
+    from anyner.document import Document
 
 _SECONDS_BETWEEN_COUNTS = 0.5
 

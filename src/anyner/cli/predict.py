@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 import typer
 
@@ -24,8 +22,10 @@ from anyner.cli.choices import (
     read_thresholds,
 )
 from anyner.cli.output import check_writable, counted, write_out
-from anyner.document import Document
 from anyner.errors import AnynerError
+
+if TYPE_CHECKING:
+    from anyner.document import Document
 
 _WIDTH_OF_FILES = 100
 
@@ -147,6 +147,8 @@ def _write(documents: Iterable[Document], chosen: OutputFormat, output: Path | N
 
 
 def _write_jsonl(documents: Iterable[Document], file: TextIO) -> None:
+    import json
+
     for document in documents:
         file.write(json.dumps(document.to_json(), ensure_ascii=False) + "\n")
         file.flush()
@@ -159,6 +161,8 @@ def _write_html(documents: Iterable[Document], file: TextIO) -> None:
 
 
 def _draw(documents: Iterable[Document], file: TextIO) -> None:
+    import shutil
+
     from anyner.view.terminal import SMALLEST_WIDTH, draw
 
     terminal = file.isatty()
