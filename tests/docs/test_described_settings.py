@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from anyner.architectures.registry import config_class, names
-from anyner.cli.main import app
+from anyner.cli.main import COMMANDS
 from anyner.corpora.registry import FORMATS
 from anyner.training.config import Recipe, Source, SyntheticData
 
@@ -76,7 +76,7 @@ def test_the_readme_says_which_architectures_are_available_and_what_they_express
 
 def test_the_readme_lists_every_command() -> None:
     listed = {row[0] for row in table_rows(read(ROOT / "README.md"), "command")}
-    assert listed == {f"anyner {command.callback.__name__}" for command in app.registered_commands if command.callback}
+    assert listed == {f"anyner {command}" for command in COMMANDS}
 
 
 def test_the_formats_page_lists_every_format() -> None:
