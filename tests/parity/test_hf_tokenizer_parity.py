@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 from tokenizers.models import BPE, Unigram
@@ -62,6 +62,10 @@ def by_hugging_face(tokenizer: PreTrainedTokenizerFast, words: Sequence[str], un
     return [tuple(ids) or (unknown,) for ids in cut]
 
 
+def special_pieces(tokenizer: PreTrainedTokenizerFast) -> dict[str, int]:
+    return {token.content: number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
+
+
 def test_sentences_have_the_same_pieces(pair: Pair) -> None:
     own, theirs = pair
     compared = 0
@@ -77,7 +81,18 @@ def test_sentences_have_the_same_pieces(pair: Pair) -> None:
 def test_any_words_have_the_same_pieces(pair: Pair, words: list[str]) -> None:
     own, theirs = pair
     words = ["".join(word.split()) or "a" for word in words]  # a word never holds white space
+    assume(not any(token in word for word in words for token in special_pieces(theirs)))
     assert own.cut(words) == by_hugging_face(theirs, words, own.frame.unknown)
+
+
+def test_a_special_piece_in_a_text_is_ordinary_text(pair: Pair) -> None:
+    """On purpose other than Hugging Face: whoever writes a text must not be able to steer the encoder with it."""
+    own, theirs = pair
+    reserved = set(special_pieces(theirs).values()) - {own.frame.unknown}
+    assert reserved
+    for token in special_pieces(theirs):
+        for pieces in own.cut([token, f"x{token}y"]):
+            assert pieces and not reserved & set(pieces)
 
 
 def test_strange_words_have_the_same_pieces(pair: Pair) -> None:

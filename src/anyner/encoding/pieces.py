@@ -42,7 +42,9 @@ class PieceVocabulary:
         self.tokenizer = tokenizer
         tokenizer.no_padding()
         tokenizer.no_truncation()
+        tokenizer.encode_special_tokens = True  # a text that says "[SEP]" means these letters, not the piece
         self.frame = _frame(tokenizer, pad, unknown)
+        self._reserved = {piece for piece, token in tokenizer.get_added_tokens_decoder().items() if token.special}
         self._known: dict[str, Pieces] = {}
         self._most = _MOST_PIECES
         self.shortened: set[str] = set()
@@ -77,7 +79,9 @@ class PieceVocabulary:
         return known
 
     def _fitting(self, word: str, pieces: Pieces) -> Pieces:
-        """The pieces, or as many as a word may have; a word that is not read whole is noted."""
+        """The pieces, none of them special, or as many as a word may have; a word that is not read whole is noted."""
+        if not self._reserved.isdisjoint(pieces):
+            pieces = tuple(self.frame.unknown if piece in self._reserved else piece for piece in pieces)
         if len(pieces) > self._most:
             end = self._most // 4
             self.shortened.add(word)
