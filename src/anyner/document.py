@@ -37,7 +37,18 @@ def canonical_fragments(fragments: Iterable[tuple[int, int]]) -> Fragments:
     return tuple(joined)
 
 
-@dataclass(frozen=True, slots=True, order=False)
+def joined_over_white_space(fragments: Fragments, text: str) -> Fragments:
+    """Fragments with only white space between them as one, as a document holds them."""
+    joined = [fragments[0]]
+    for start, end in fragments[1:]:
+        if text[joined[-1][1] : start].isspace():
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return tuple(joined)
+
+
+@dataclass(frozen=True, slots=True)
 class Entity:
     """A label on one fragment (contiguous) or several (discontinuous). Two are equal when label, fragments and score are.
 
@@ -204,13 +215,5 @@ def _placed(entity: Entity, text: str) -> Entity:
         return entity
     if entity.end > len(text):
         raise InvalidInputError(f"entity {entity.label} {entity.fragments} ends after the text's {len(text)} characters")
-    fragments = entity.fragments
-    if len(fragments) > 1:
-        joined = [fragments[0]]
-        for start, end in fragments[1:]:
-            if text[joined[-1][1] : start].isspace():
-                joined[-1] = (joined[-1][0], end)
-            else:
-                joined.append((start, end))
-        fragments = tuple(joined)
+    fragments = joined_over_white_space(entity.fragments, text)
     return Entity(entity.label, fragments, entity.score, " ".join(text[start:end] for start, end in fragments))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from anyner.corpora.corpus import Corpus, Problem
-from anyner.document import Document, Entity, Fragments, canonical_fragments
+from anyner.document import Document, Entity, Fragments, canonical_fragments, joined_over_white_space
 from anyner.errors import InvalidInputError
 
 
@@ -124,14 +124,3 @@ def _checked_score(claim: Claim, log: ProblemLog) -> float | None:
         return float(claim.score)
     log.kept(claim.line, f"entity {claim.label!r}: the score {shown(claim.score)} is not a number, left out")
     return None
-
-
-def joined_over_white_space(fragments: Fragments, text: str) -> Fragments:
-    """Fragments with only white space between them as one, as a document holds them."""
-    joined = [fragments[0]]
-    for start, end in fragments[1:]:
-        if text[joined[-1][1] : start].isspace():
-            joined[-1] = (joined[-1][0], end)
-        else:
-            joined.append((start, end))
-    return tuple(joined)

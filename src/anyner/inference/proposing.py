@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 
@@ -57,20 +58,25 @@ class Proposer:
             self.model.train(was_training)
 
     def _each(self, work: list[list[Window]], plan: list[list[int]], decoding: Decoding) -> Iterator[Proposed]:
-        if len(work) == 1:  # a single sentence should not pay for a thread
-            yield Proposed(tuple(plan[0]), self._run(work[0], decoding))
+        if self.device.type == "cpu" or len(work) == 1:  # nothing to overlap with
+            for batch, places in zip(work, plan, strict=True):
+                yield Proposed(tuple(places), self._run(batch, decoding))
             return
-        with ThreadPoolExecutor(max_workers=1) as device:
-            following = [device.submit(self._run, batch, decoding) for batch in work[:1]]
-            for number, places in enumerate(plan):
-                running = following.pop()
-                if number + 1 < len(work):
-                    following.append(device.submit(self._run, work[number + 1], decoding))
-                yield Proposed(tuple(places), running.result())
+        following = [self._worker.submit(self._run, batch, decoding) for batch in work[:1]]
+        for number, places in enumerate(plan):
+            running = following.pop()
+            if number + 1 < len(work):
+                following.append(self._worker.submit(self._run, work[number + 1], decoding))
+            yield Proposed(tuple(places), running.result())
+
+    @cached_property
+    def _worker(self) -> ThreadPoolExecutor:
+        """One thread for the proposer's life: it waits for the device while the caller decodes the batch before."""
+        return ThreadPoolExecutor(max_workers=1, thread_name_prefix="anyner")
 
     @torch.inference_mode()
     def _run(self, windows: Sequence[Window], decoding: Decoding) -> HostProposals:
-        """One batch, from windows to arrays on the host. Runs in a thread, which waits for the device while the host decodes."""
+        """One batch, from windows to arrays on the host."""
         batch = batch_of(windows, self.vocabulary.frame, self.prompt).to(self.device)
         with autocast(self.device, self.precision):
             return self.model.propose(batch, decoding, self.draw).on_host()
