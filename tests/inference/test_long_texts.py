@@ -5,6 +5,7 @@ from math import inf
 from typing import Any
 
 import pytest
+from same_entities import Keys, assert_same, keys
 
 from anyner.architectures.biaffine.config import Config
 from anyner.corpora.synthetic import synthetic
@@ -15,21 +16,6 @@ from anyner.inference.recognizer import Choice, Recognizer
 from anyner.overlap import sharing_pairs
 from anyner.text.align import WordEntity
 from anyner.text.windows import Window
-
-Keys = dict[tuple[str, tuple[tuple[int, int], ...]], float | None]
-
-
-def keys(document: Document) -> Keys:
-    return {entity.key: entity.score for entity in document.entities}
-
-
-def same(one: Sequence[Document], other: Sequence[Document]) -> None:
-    """The same entities, with scores that differ by rounding only."""
-    assert [document.text for document in one] == [document.text for document in other]
-    for left, right in zip(one, other, strict=True):
-        assert keys(left).keys() == keys(right).keys()
-        for key, score in keys(left).items():
-            assert score == pytest.approx(keys(right)[key], abs=1e-5)
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +74,7 @@ def test_long_and_short_documents_beside_one_another(build: Any, documents: tupl
     small: Recognizer = build(window=32, overlap=8)
     long = " ".join(document.text for document in documents[:30])
     texts = [documents[0].text, long, "", documents[1].text, long]
-    same(small.predict(texts, batch_tokens=20), [small.predict(text) for text in texts])
+    assert_same(small.predict(texts, batch_tokens=20), [small.predict(text) for text in texts])
 
 
 def test_entities_of_a_long_text_keep_the_policy(build: Any, documents: tuple[Document, ...]) -> None:

@@ -1,31 +1,17 @@
 """The one door from text to entities: whatever goes in comes out as a document, the same in any batch and any order."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from same_entities import assert_same, keys
 
 from anyner.architectures.settings import Decoding
 from anyner.document import Document, Entity
 from anyner.errors import AnynerError, InvalidInputError
 from anyner.inference.recognizer import Choice, Recognizer
 from anyner.overlap import Relation, resolve, sharing_pairs
-
-Keys = dict[tuple[str, tuple[tuple[int, int], ...]], float | None]
-
-
-def keys(document: Document) -> Keys:
-    return {entity.key: entity.score for entity in document.entities}
-
-
-def same(one: Sequence[Document], other: Sequence[Document]) -> None:
-    """The same entities, with scores that differ by rounding only."""
-    assert [document.text for document in one] == [document.text for document in other]
-    for left, right in zip(one, other, strict=True):
-        assert keys(left).keys() == keys(right).keys()
-        for key, score in keys(left).items():
-            assert score == pytest.approx(keys(right)[key], abs=1e-5)
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +28,7 @@ def predicted(recognizer: Recognizer, documents: tuple[Document, ...]) -> list[D
 def test_the_batch_budget_changes_nothing(
     recognizer: Recognizer, documents: tuple[Document, ...], predicted: list[Document], batch_tokens: int
 ) -> None:
-    same(recognizer.predict([d.text for d in documents], batch_tokens=batch_tokens), predicted)
+    assert_same(recognizer.predict([d.text for d in documents], batch_tokens=batch_tokens), predicted)
 
 
 @pytest.mark.parametrize("together", [1, 7, 64])
@@ -51,7 +37,7 @@ def test_the_number_of_documents_in_a_call_changes_nothing(
 ) -> None:
     texts = [document.text for document in documents]
     found = [d for start in range(0, len(texts), together) for d in recognizer.predict(texts[start : start + together])]
-    same(found, predicted)
+    assert_same(found, predicted)
 
 
 def test_the_order_of_documents_changes_nothing(
@@ -60,7 +46,7 @@ def test_the_order_of_documents_changes_nothing(
     for seed in range(3):
         order = random.Random(seed).sample(range(len(documents)), len(documents))
         found = recognizer.predict([documents[i].text for i in order], batch_tokens=300)
-        same(found, [predicted[i] for i in order])
+        assert_same(found, [predicted[i] for i in order])
 
 
 def test_the_same_call_gives_the_same_numbers(recognizer: Recognizer, predicted: list[Document]) -> None:
@@ -82,10 +68,10 @@ def test_one_gives_one_and_a_list_gives_a_list(recognizer: Recognizer) -> None:
     assert keys(from_document).keys() == keys(alone).keys()
     assert (from_document.id, from_document.doc, from_document.sentence) == ("x", "d", 2)
     listed = recognizer.predict([text, text])
-    same(listed, [alone, alone])
-    same(recognizer.predict([document]), [alone])
+    assert_same(listed, [alone, alone])
+    assert_same(recognizer.predict([document]), [alone])
     assert recognizer.predict([]) == []
-    same(recognizer.predict((text,)), [alone])
+    assert_same(recognizer.predict((text,)), [alone])
 
 
 def test_words_are_a_call_of_their_own(build: Any) -> None:
@@ -145,7 +131,7 @@ def test_strange_texts_give_results(recognizer: Recognizer) -> None:
     assert found[0].entities == found[1].entities == ()
     assert found[0].coverage == found[1].coverage == 1.0
     assert sum(len(document.entities) for document in found) > 20
-    same([recognizer.predict(text, thresholds={"score": 0.1}) for text in STRANGE], found)
+    assert_same([recognizer.predict(text, thresholds={"score": 0.1}) for text in STRANGE], found)
 
 
 def test_the_text_of_an_entity_is_its_slice(recognizer: Recognizer, predicted: list[Document]) -> None:
@@ -254,7 +240,7 @@ def test_a_stream_keeps_the_order_with_empty_texts_in_between(recognizer: Recogn
     texts = ["", documents[0].text, " ", documents[1].text, "", ""] * 20
     found = list(recognizer.stream(iter(texts), batch_tokens=16))
     assert [document.text for document in found] == texts
-    same(found[:6], recognizer.predict(texts[:6]))
+    assert_same(found[:6], recognizer.predict(texts[:6]))
 
 
 def test_a_wrong_text_in_a_stream_is_told_when_it_is_reached(recognizer: Recognizer) -> None:
