@@ -186,45 +186,45 @@ def changed_config(model: Path, **changes: object) -> None:
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
 
 
-def all_commands_refuse(model: Path, *parts: str) -> None:
+def assert_all_commands_refuse(model: Path, *parts: str) -> None:
     anyner_command("predict", "x", "-m", model).assert_one_line(*parts)
     anyner_command("evaluate", model, "synthetic").assert_one_line(*parts)
 
 
 def test_config_with_an_unknown_key(broken_model: Path) -> None:
     changed_config(broken_model, colour="red")
-    all_commands_refuse(broken_model, "config.json", "colour")
+    assert_all_commands_refuse(broken_model, "config.json", "colour")
     anyner_command("info", broken_model).assert_one_line("config.json", "colour")
 
 
 def test_config_of_a_newer_format(broken_model: Path) -> None:
     changed_config(broken_model, format=99, colour="red")
-    all_commands_refuse(broken_model, "config.json", "newer", "99")
+    assert_all_commands_refuse(broken_model, "config.json", "newer", "99")
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b"\xff\xfe"])
 def test_config_that_is_none(broken_model: Path, content: bytes) -> None:
     (broken_model / "config.json").write_bytes(content)
-    all_commands_refuse(broken_model, "config.json")
+    assert_all_commands_refuse(broken_model, "config.json")
 
 
 def test_config_of_an_unknown_architecture(broken_model: Path) -> None:
     changed_config(broken_model, architecture="astrology")
-    all_commands_refuse(broken_model, "astrology")
+    assert_all_commands_refuse(broken_model, "astrology")
 
 
 @pytest.mark.parametrize("kept", [0, 7, 1000, -1])
 def test_truncated_weights(broken_model: Path, kept: int) -> None:
     path = broken_model / "model.safetensors"
     path.write_bytes(path.read_bytes()[:kept])
-    all_commands_refuse(broken_model, "model.safetensors")
+    assert_all_commands_refuse(broken_model, "model.safetensors")
 
 
 def test_a_pickle_in_place_of_the_weights(broken_model: Path) -> None:
     (broken_model / "model.safetensors").write_bytes(pickle.dumps({"weights": [1.0]}))
-    all_commands_refuse(broken_model, "model.safetensors", "pickle")
+    assert_all_commands_refuse(broken_model, "model.safetensors", "pickle")
     (broken_model / "model.safetensors").rename(broken_model / "pytorch_model.bin")
-    all_commands_refuse(broken_model, "pickle")
+    assert_all_commands_refuse(broken_model, "pickle")
 
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "config.json", "model.safetensors"])
@@ -242,12 +242,12 @@ def test_broken_tokenizer_files(broken_model: Path, name: str, content: bytes) -
 
 def test_weights_of_another_model(broken_model: Path) -> None:
     changed_config(broken_model, labels=["One", "Two"])
-    all_commands_refuse(broken_model, "model.safetensors")
+    assert_all_commands_refuse(broken_model, "model.safetensors")
 
 
 @pytest.mark.parametrize("name", ["no-such-folder", "nobody/nothing"])
 def test_a_model_that_is_not_there(name: str) -> None:
-    all_commands_refuse(Path(name), name)
+    assert_all_commands_refuse(Path(name), name)
 
 
 def test_files_that_are_not_there(tiny_model: Path) -> None:

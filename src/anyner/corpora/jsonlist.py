@@ -4,15 +4,43 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from anyner.corpora.annotation import ProblemLog
+from anyner.corpora.annotation import Claim, ProblemLog, annotated
+from anyner.corpora.corpus import Corpus
 from anyner.corpora.textfiles import BYTE_ORDER_MARK, whole_text, write_chunks
+from anyner.document import Document
+from anyner.errors import InvalidInputError
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
+
+
+Item = dict[str, Any]
+ClaimsOf = Callable[[Item, int, ProblemLog], Iterable[Claim]]
+FieldsOf = Callable[[Item, int, ProblemLog], dict[str, str]]
+
+
+def read_items(path: Path, words_key: str, claims_of: ClaimsOf, fields_of: FieldsOf = lambda *_: {}) -> Corpus:
+    """The corpus of a list of objects: words under `words_key`, what else a document holds by the two functions."""
+    log = ProblemLog(path)
+    return log.corpus(_documents(path, log, words_key, claims_of, fields_of))
+
+
+def _documents(path: Path, log: ProblemLog, words_key: str, claims_of: ClaimsOf, fields_of: FieldsOf) -> Iterator[Document]:
+    for line, item in numbered_items(path, log):
+        words = item.get(words_key) if isinstance(item, dict) else None
+        if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+            log.dropped(line, f'no "{words_key}", a list of strings')
+            continue
+        try:
+            bare = Document.from_words(words, (), **fields_of(item, line, log))
+        except InvalidInputError as error:
+            log.dropped(line, str(error))
+            continue
+        yield annotated(bare, claims_of(item, line, log), log, in_words=True)
 
 
 def numbered_items(path: Path, log: ProblemLog) -> Iterator[tuple[int, Any]]:

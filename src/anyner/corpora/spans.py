@@ -6,41 +6,28 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from anyner.corpora.annotation import Claim, ProblemLog, annotated, is_unicode, shown
+from anyner.corpora.annotation import Claim, ProblemLog, is_unicode, shown
 from anyner.corpora.corpus import Corpus
 from anyner.corpora.format import Fit, Format
-from anyner.corpora.jsonlist import keys_of_first_item, numbered_items, write_items
+from anyner.corpora.jsonlist import Item, keys_of_first_item, read_items, write_items
 from anyner.corpora.wordform import WordRules, entities_in_words, fit_to_words, words_of
 from anyner.document import Document
-from anyner.errors import InvalidInputError
 
 
 def _read(path: Path) -> Corpus:
-    log = ProblemLog(path)
-    return log.corpus(_documents(path, log))
+    return read_items(path, "tokens", _claims, _fields)
 
 
-def _documents(path: Path, log: ProblemLog) -> Iterator[Document]:
-    for line, item in numbered_items(path, log):
-        match item:
-            case {"tokens": [*words]} if all(isinstance(word, str) for word in words):
-                name = _first_of(item, "orig_id", "org_id")
-                before, after = (_context(item, key, line, log) for key in ("ltokens", "rtokens"))
-                try:
-                    bare = Document.from_words(words, id=name, before=before, after=after)
-                except InvalidInputError as error:
-                    log.dropped(line, str(error))
-                    continue
-                yield annotated(bare, _claims(item, line, log), log, in_words=True)
-            case _:
-                log.dropped(line, 'no "tokens", a list of strings')
+def _fields(item: Item, line: int, log: ProblemLog) -> dict[str, str]:
+    before, after = (_context(item, key, line, log) for key in ("ltokens", "rtokens"))
+    return {"id": _first_of(item, "orig_id", "org_id"), "before": before, "after": after}
 
 
-def _first_of(item: dict[str, Any], *keys: str) -> str:
+def _first_of(item: Item, *keys: str) -> str:
     return next((str(item[key]) for key in keys if type(item.get(key)) in {int, str} and is_unicode(str(item[key]))), "")
 
 
-def _context(item: dict[str, Any], key: str, line: int, log: ProblemLog) -> str:
+def _context(item: Item, key: str, line: int, log: ProblemLog) -> str:
     match item.get(key):
         case None:
             return ""
@@ -50,7 +37,7 @@ def _context(item: dict[str, Any], key: str, line: int, log: ProblemLog) -> str:
     return ""
 
 
-def _claims(item: dict[str, Any], line: int, log: ProblemLog) -> Iterator[Claim]:
+def _claims(item: Item, line: int, log: ProblemLog) -> Iterator[Claim]:
     entries = item.get("entities") or []
     if not isinstance(entries, list):
         log.dropped(line, '"entities" is not a list')

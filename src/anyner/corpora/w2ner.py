@@ -6,35 +6,19 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from anyner.corpora.annotation import Claim, ProblemLog, annotated, shown
+from anyner.corpora.annotation import Claim, ProblemLog, shown
 from anyner.corpora.corpus import Corpus
 from anyner.corpora.format import Fit, Format
-from anyner.corpora.jsonlist import keys_of_first_item, numbered_items, write_items
+from anyner.corpora.jsonlist import Item, keys_of_first_item, read_items, write_items
 from anyner.corpora.wordform import WordRules, entities_in_words, fit_to_words, words_of
 from anyner.document import Document
-from anyner.errors import InvalidInputError
 
 
 def _read(path: Path) -> Corpus:
-    log = ProblemLog(path)
-    return log.corpus(_documents(path, log))
+    return read_items(path, "sentence", _claims)
 
 
-def _documents(path: Path, log: ProblemLog) -> Iterator[Document]:
-    for line, item in numbered_items(path, log):
-        match item:
-            case {"sentence": [*words]} if all(isinstance(word, str) for word in words):
-                try:
-                    bare = Document.from_words(words)
-                except InvalidInputError as error:
-                    log.dropped(line, str(error))
-                    continue
-                yield annotated(bare, _claims(item, line, log), log, in_words=True)
-            case _:
-                log.dropped(line, 'no "sentence", a list of strings')
-
-
-def _claims(item: dict[str, Any], line: int, log: ProblemLog) -> Iterator[Claim]:
+def _claims(item: Item, line: int, log: ProblemLog) -> Iterator[Claim]:
     entries = item.get("ner") or []
     if not isinstance(entries, list):
         log.dropped(line, '"ner" is not a list')

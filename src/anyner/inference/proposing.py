@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -63,11 +63,14 @@ class Proposer:
                 yield Proposed(tuple(places), self._run(batch, decoding))
             return
         following = [self._worker.submit(self._run, batch, decoding) for batch in work[:1]]
-        for number, places in enumerate(plan):
-            running = following.pop()
-            if number + 1 < len(work):
-                following.append(self._worker.submit(self._run, work[number + 1], decoding))
-            yield Proposed(tuple(places), running.result())
+        try:
+            for number, places in enumerate(plan):
+                running = following.pop()
+                if number + 1 < len(work):
+                    following.append(self._worker.submit(self._run, work[number + 1], decoding))
+                yield Proposed(tuple(places), running.result())
+        finally:
+            wait(following)  # whoever stops early must not meet a batch that still runs
 
     @cached_property
     def _worker(self) -> ThreadPoolExecutor:

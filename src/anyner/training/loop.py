@@ -31,7 +31,7 @@ from anyner.training.loss_sums import LossSums
 from anyner.training.optimizer import build_optimizer, schedule, set_rates
 from anyner.training.progress import EpochRecord, Listener, MetricsFile
 
-_WORLD_SEED = 2**31 - 1
+_LARGEST_SEED = 2**31 - 1
 _AGREE_EVERY = 10
 """Steps between two questions to all processes whether one was interrupted."""
 
@@ -283,5 +283,5 @@ def _seed(*parts: int) -> int:
     """One number from several, the same everywhere: what dropout is drawn from at each step."""
     mixed = 0
     for part in parts:
-        mixed = (mixed * 1_000_003 + part + 1) % _WORLD_SEED
+        mixed = (mixed * 1_000_003 + part + 1) % _LARGEST_SEED
     return mixed
