@@ -1,18 +1,12 @@
 """The proposer gives every window's proposals once, whatever the batches, and leaves the model as it was."""
 
-import threading
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 import torch
 
-from anyner.architectures.base import HostProposals
-from anyner.architectures.settings import Decoding
 from anyner.document import Document
-from anyner.inference.proposing import Proposer, autocast
+from anyner.inference.proposing import autocast
 from anyner.inference.recognizer import Choice, Recognizer, prompt_pieces, word_budget
-from anyner.text.windows import Window
 
 Proposals = dict[int, dict[tuple[int, ...], float]]
 
@@ -81,28 +75,3 @@ def test_gradients_are_not_kept_while_proposing(recognizer: Recognizer) -> None:
 def test_the_budget_leaves_room_for_special_pieces_and_prompt(recognizer: Recognizer) -> None:
     assert prompt_pieces(recognizer.model, recognizer.vocabulary) == ()
     assert word_budget(recognizer.model, recognizer.vocabulary, recognizer.config) == 128 - 2 - 2
-
-
-def test_on_a_device_batches_run_one_ahead_and_come_back_in_order(recognizer: Recognizer) -> None:
-    """Without a GPU: a proposer that thinks it is on another device, and only says which thread ran what."""
-    threads: list[str] = []
-
-    class Elsewhere(Proposer):
-        device = torch.device("meta")  # type: ignore[assignment]
-
-        def _run(self, windows: Sequence[Window], decoding: Decoding) -> HostProposals:
-            if len(windows) == 3:
-                raise RuntimeError("out of memory")
-            threads.append(threading.current_thread().name)
-            return {"size": np.array([len(windows)])}
-
-    real = recognizer.proposer
-    proposer = Elsewhere(real.model, real.vocabulary, real.prompt, 0, "float32")
-    (window,) = recognizer.windows([Document("Pain in the knee")])
-    decoding = recognizer.decoding(Choice())
-    work, plan = [[window], [window] * 2, [window] * 4], [[0], [1, 2], [3, 4, 5, 6]]
-    found = list(proposer._each(work, plan, decoding))
-    assert [(one.places, int(one.proposals["size"][0])) for one in found] == [((0,), 1), ((1, 2), 2), ((3, 4, 5, 6), 4)]
-    assert {name.startswith("anyner") for name in threads} == {True} and len(set(threads)) == 1
-    with pytest.raises(RuntimeError, match="out of memory"):
-        list(proposer._each([[window], [window] * 3], [[0], [1, 2, 3]], decoding))

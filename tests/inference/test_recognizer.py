@@ -1,5 +1,6 @@
 """The one door from text to entities: whatever goes in comes out as a document, the same in any batch and any order."""
 
+import gc
 import random
 from collections.abc import Iterator
 from typing import Any
@@ -247,3 +248,30 @@ def test_a_wrong_text_in_a_stream_is_told_when_it_is_reached(recognizer: Recogni
     stream = recognizer.stream(iter(["knee", 5]), batch_tokens=1)  # type: ignore[list-item]
     with pytest.raises(AnynerError, match="got int"):
         list(stream)
+
+
+def test_the_search_for_cycles_rests_only_while_a_batch_is_decoded(recognizer: Recognizer) -> None:
+    seen: list[bool] = []
+    decode = recognizer.model.head.decode
+
+    def watched(*arguments: Any) -> Any:
+        seen.append(gc.isenabled())
+        return decode(*arguments)
+
+    recognizer.model.head.decode = watched  # type: ignore[method-assign]
+    try:
+        between = [gc.isenabled() for _ in recognizer.stream(["Pain in the knee."] * 40, batch_tokens=8)]
+        with pytest.raises(TypeError):
+            recognizer.model.head.decode = None  # type: ignore[assignment]
+            recognizer.predict("Pain in the knee.")
+    finally:
+        del recognizer.model.head.decode
+    assert set(seen) == {False}
+    assert set(between) == {True}
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        recognizer.predict("Pain in the knee.")
+        assert not gc.isenabled(), "who had switched it off finds it off"
+    finally:
+        gc.enable()
