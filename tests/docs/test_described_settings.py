@@ -29,6 +29,9 @@ def shown(value: Any) -> str:
 
 def defaults(settings: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str]]:
     for name, field in settings.model_fields.items():
+        if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
+            yield from defaults(field.annotation, f"{prefix}{name}.")
+            continue
         yield prefix + name, OPEN if field.is_required() else shown(field.get_default(call_default_factory=True))
 
 

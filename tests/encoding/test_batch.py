@@ -6,7 +6,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyner.encoding.batch import Batch, Example, Gold, batch_of, training_batch
+from anyner.encoding.batch import Batch, Example, FeatureIds, Gold, batch_of, training_batch
+from anyner.encoding.features import FeatureVocabulary
 from anyner.encoding.pieces import Frame
 from anyner.text.align import WordEntity
 from anyner.text.windows import Pieces, Window
@@ -64,6 +65,8 @@ def test_without_hides_whole_words_and_touches_nothing_else(
     hidden = data.draw(st.lists(st.booleans(), min_size=len(pieces), max_size=len(pieces)))
     other = example.without(np.array(hidden), 7)
     assert other.window.pieces == [(7,) * len(p) if h else p for p, h in zip(pieces, hidden, strict=True)]
+    assert other.window.hidden == {place for place, is_hidden in enumerate(hidden) if is_hidden}
+    assert other.window.content_key == example.window.content_key
     assert example.window.pieces == pieces
     assert (other.window.before, other.window.after, other.window.words) == (before, after, example.window.words)
     batch, changed = (training_batch([one], FRAME, (400,)) for one in (example, other))
@@ -130,14 +133,15 @@ def test_one_copy_moves_every_tensor_and_keeps_shapes_and_types(monkeypatch: pyt
     """On the `meta` device, which every machine has; pinning needs a GPU."""
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: self)
     example = Example.of(window([(201, 202), (203,)]), [WordEntity("B", ((0, 1),))], LABELS, None)
-    batch = training_batch([example, example], FRAME)
+    features = FeatureVocabulary("w", ["NN"], ["w"], 3)
+    batch = training_batch([example, example], FRAME, features=features)
     moved = batch.to(torch.device("meta"))
-    for old, new in ((batch, moved), (batch.gold, moved.gold)):
-        assert isinstance(old, Batch | Gold)
+    for old, new in ((batch, moved), (batch.gold, moved.gold), (batch.features, moved.features)):
+        assert isinstance(old, Batch | Gold | FeatureIds)
         for name in old.__slots__:
             before, after = getattr(old, name), getattr(new, name)
             if isinstance(before, torch.Tensor):
                 assert after.device.type == "meta"
                 assert (after.shape, after.dtype) == (before.shape, before.dtype)
-            elif name != "gold":
+            elif name not in ("gold", "features"):
                 assert after == before

@@ -94,6 +94,17 @@ def test_words_are_given_ones_only_where_the_model_wants_them() -> None:
     assert list(words_of(Document("a b"), TextConfig(words="given"))) == [(0, 1), (2, 3)]
 
 
+def test_every_window_has_the_tags_of_its_own_words() -> None:
+    words = [f"w{place}" for place in range(40)]
+    document = Document.from_words(words, pos=[word.upper() for word in words])
+    text = TextConfig(words="given", overlap=3)
+    windows = list(windows_of(document, 0, text, 7, lambda found: [(1,)] * len(found)))
+    assert len(windows) > 5
+    assert all(list(window.pos or ()) == [word.upper() for word in window.words] for window in windows)
+    split = windows_of(document, 0, TextConfig(), 7, lambda found: [(1,)] * len(found))
+    assert all(window.pos is None for window in split)  # these words are not the given ones
+
+
 def test_the_content_key_depends_on_the_words_alone() -> None:
     here, there = windows(Document("ab  cd"), 99)[0], windows(Document("\nab cd", before="x"), 99)[0]
     other = windows(Document("abc d"), 99)[0]

@@ -27,7 +27,13 @@ from anyner.training.loss_sums import LossSums
 from anyner.training.progress import Silent
 from anyner.training.run import prepare, run
 
-HARD = ("encoder.lstm_layers=2", "training.word_dropout=0.2", "training.accumulate=2", "training.checkpoint_steps=3")
+HARD = (
+    "encoder.lstm_layers=2",
+    "encoder.features.characters=8",
+    "training.word_dropout=0.2",
+    "training.accumulate=2",
+    "training.checkpoint_steps=3",
+)
 """Everything that draws or remembers something: 15 batches, so 8 steps, an epoch."""
 FROZEN = "training.frozen_epochs=1"
 

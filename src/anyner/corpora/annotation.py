@@ -58,6 +58,19 @@ def annotated(bare: Document, claims: Iterable[Claim], log: ProblemLog, *, in_wo
     return replace(bare, entities=tuple(entities.values())) if entities else bare
 
 
+def with_tags(bare: Document, tags: object, line: int, log: ProblemLog) -> Document:
+    """The document with the part-of-speech tags that a file gives for its words; tags that do not fit are left out."""
+    if tags is None:
+        return bare
+    try:
+        if not isinstance(tags, list):
+            raise InvalidInputError(f"{shown(tags)} is not a list of part-of-speech tags")
+        return replace(bare, pos=tuple(tags))
+    except InvalidInputError as error:
+        log.kept(line, f'"pos": {error}, left out')
+        return bare
+
+
 def shown(value: object) -> str:
     """A value on one short line, for a message."""
     plain = ascii_surrogates(repr(value))

@@ -1,10 +1,13 @@
-"""CoNLL columns: a word a line, its tag in the last column, a blank line between sentences."""
+"""CoNLL columns: a word a line, its tag in the last column, a blank line between sentences.
+
+Of four columns, the layout of CoNLL-2003, the second one is the part of speech.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from anyner.corpora.annotation import Claim, ProblemLog, annotated, shown
@@ -20,6 +23,8 @@ _DOCUMENT_START = "-DOCSTART-"
 _TAG = re.compile(r"O|[BIESMLUW]-.+")
 _BLANKS = " \t\r"
 _RUN_OF_BLANKS = re.compile(" +")
+_NOTHING = "_"
+"""What fills a column that says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +53,20 @@ def _documents(sentences: list[_Sentence], scheme: str, log: ProblemLog) -> Iter
         except InvalidInputError as error:
             log.dropped(sentence.words[0].line, str(error))
             continue
+        bare = replace(bare, pos=_parts_of_speech(sentence, log))
         spans = entities_of(sentence.words, scheme, log)
         claims = [Claim(sentence.words[span.start].line, span.label, [(span.start, span.end)]) for span in spans]
         yield annotated(bare, claims, log, in_words=True)
+
+
+def _parts_of_speech(sentence: _Sentence, log: ProblemLog) -> tuple[str, ...] | None:
+    tags = tuple(word.pos for word in sentence.words)
+    if all(tags) and set(tags) != {_NOTHING}:
+        return tags
+    if any(tags) and not all(tags):
+        bare = next(word for word in sentence.words if not word.pos)
+        log.kept(bare.line, f"word {shown(bare.word)} has no part of speech, so those of its sentence are left out")
+    return None
 
 
 def _sentences(path: Path, log: ProblemLog) -> Iterator[_Sentence]:
@@ -78,9 +94,10 @@ def _columns(text: str) -> list[str]:
 
 def _tagged(columns: list[str], line: int, log: ProblemLog) -> TaggedWord | None:
     word, tag = columns[0], columns[-1]
+    pos = columns[1] if len(columns) == 4 else ""
     if _TAG.fullmatch(tag) and len(columns) > 1:
         if word:
-            return TaggedWord(line, word, tag)
+            return TaggedWord(line, word, tag, pos)
         log.dropped(line, "a tag without a word")
         return None
     if word.startswith("#") and len(columns) > 1:
@@ -89,7 +106,7 @@ def _tagged(columns: list[str], line: int, log: ProblemLog) -> TaggedWord | None
         log.kept(line, f"word {shown(word)} has no tag, read as O")
         return TaggedWord(line, word, "")
     log.dropped(line, f"tag {shown(tag)} is malformed, read as O")
-    return TaggedWord(line, word, "") if word else None
+    return TaggedWord(line, word, "", pos) if word else None
 
 
 def _write(documents: Iterable[Document], path: Path) -> None:
@@ -105,8 +122,15 @@ def _blocks(documents: Iterable[Document]) -> Iterator[str]:
         for entity, fragments in entities_in_words(document):
             for start, end in fragments or ():
                 tags[start:end] = [f"B-{entity.label}"] + [f"I-{entity.label}"] * (end - start - 1)
-        yield "".join(f"{word}\t{tag}\n" for word, tag in zip(words_of(document), tags, strict=True)) + "\n"
+        columns = [words_of(document), tags]
+        if document.pos is not None and _can_be_written(document.pos):
+            columns[1:1] = [list(document.pos), [_NOTHING] * len(tags)]
+        yield "".join("\t".join(line) + "\n" for line in zip(*columns, strict=True)) + "\n"
         previous = document
+
+
+def _can_be_written(pos: tuple[str, ...]) -> bool:
+    return set(pos) != {_NOTHING} and not any(_column_trouble(tag) for tag in pos)
 
 
 def _continues(previous: Document | None, document: Document) -> bool:
@@ -117,11 +141,15 @@ def _continues(previous: Document | None, document: Document) -> bool:
     return document.doc == previous.doc and follows
 
 
-def _word_trouble(word: str) -> str | None:
-    if any(mark in word for mark in "\t\r\n"):
+def _column_trouble(text: str) -> str | None:
+    if any(mark in text for mark in "\t\r\n"):
         return "holds a tab or a line break"
-    if word.strip(" ") != word:
-        return "begins or ends with a blank"
+    return "begins or ends with a blank" if text.strip(" ") != text else None
+
+
+def _word_trouble(word: str) -> str | None:
+    if trouble := _column_trouble(word):
+        return trouble
     return "starts a document in this format" if word == _DOCUMENT_START else None
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from anyner.corpora.annotation import Claim, ProblemLog, annotated, is_unicode, shown
+from anyner.corpora.annotation import Claim, ProblemLog, annotated, is_unicode, shown, with_tags
 from anyner.corpora.corpus import Corpus
 from anyner.corpora.format import Fit, Format, Loss
 from anyner.corpora.textfiles import numbered_lines, write_chunks
@@ -63,7 +63,7 @@ def _document(item: dict[str, Any], line: int, log: ProblemLog) -> Document:
         in_words = True
     else:
         raise InvalidInputError('neither "text", a string, nor "tokens", a list of strings')
-    bare = replace(bare, **_fields(item, line, log))
+    bare = with_tags(replace(bare, **_fields(item, line, log)), item.get("pos"), line, log)
     return annotated(bare, _claims(item, line, log, in_words), log, in_words=in_words)
 
 
@@ -155,7 +155,7 @@ def _text_item(document: Document) -> dict[str, Any]:
     item = document.to_json()
     if document.words is not None:
         item["words"] = [list(word) for word in document.words]
-    return item | _context(document)
+    return item | _tags(document) | _context(document)
 
 
 def _token_item(document: Document) -> dict[str, Any]:
@@ -166,7 +166,11 @@ def _token_item(document: Document) -> dict[str, Any]:
         entity.to_json() | {"fragments": [list(fragment) for fragment in fragments or ()]}
         for entity, fragments in entities_in_words(document)
     ]
-    return item | _context(document)
+    return item | _tags(document) | _context(document)
+
+
+def _tags(document: Document) -> dict[str, list[str]]:
+    return {} if document.pos is None else {"pos": list(document.pos)}
 
 
 def _context(document: Document) -> dict[str, str]:

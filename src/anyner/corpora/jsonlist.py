@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from anyner.corpora.annotation import Claim, ProblemLog, annotated
+from anyner.corpora.annotation import Claim, ProblemLog, annotated, with_tags
 from anyner.corpora.corpus import Corpus
 from anyner.corpora.textfiles import BYTE_ORDER_MARK, whole_text, write_chunks
 from anyner.document import Document
@@ -23,24 +24,36 @@ ClaimsOf = Callable[[Item, int, ProblemLog], Iterable[Claim]]
 FieldsOf = Callable[[Item, int, ProblemLog], dict[str, str]]
 
 
-def read_items(path: Path, words_key: str, claims_of: ClaimsOf, fields_of: FieldsOf = lambda *_: {}) -> Corpus:
-    """The corpus of a list of objects: words under `words_key`, what else a document holds by the two functions."""
+@dataclass(frozen=True, slots=True)
+class ItemForm:
+    """Where an object keeps its words and, if it has any, its part-of-speech tags; what else it holds by two functions."""
+
+    words_key: str
+    claims_of: ClaimsOf
+    fields_of: FieldsOf = lambda *_: {}
+    pos_key: str | None = None
+
+
+def read_items(path: Path, form: ItemForm) -> Corpus:
+    """The corpus of a list of objects."""
     log = ProblemLog(path)
-    return log.corpus(_documents(path, log, words_key, claims_of, fields_of))
+    return log.corpus(_documents(path, log, form))
 
 
-def _documents(path: Path, log: ProblemLog, words_key: str, claims_of: ClaimsOf, fields_of: FieldsOf) -> Iterator[Document]:
+def _documents(path: Path, log: ProblemLog, form: ItemForm) -> Iterator[Document]:
     for line, item in numbered_items(path, log):
-        words = item.get(words_key) if isinstance(item, dict) else None
+        words = item.get(form.words_key) if isinstance(item, dict) else None
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-            log.dropped(line, f'no "{words_key}", a list of strings')
+            log.dropped(line, f'no "{form.words_key}", a list of strings')
             continue
         try:
-            bare = Document.from_words(words, (), **fields_of(item, line, log))
+            bare = Document.from_words(words, (), **form.fields_of(item, line, log))
         except InvalidInputError as error:
             log.dropped(line, str(error))
             continue
-        yield annotated(bare, claims_of(item, line, log), log, in_words=True)
+        if form.pos_key is not None:
+            bare = with_tags(bare, item.get(form.pos_key), line, log)
+        yield annotated(bare, form.claims_of(item, line, log), log, in_words=True)
 
 
 def numbered_items(path: Path, log: ProblemLog) -> Iterator[tuple[int, Any]]:

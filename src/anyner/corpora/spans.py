@@ -9,13 +9,13 @@ from typing import Any
 from anyner.corpora.annotation import Claim, ProblemLog, is_unicode, shown
 from anyner.corpora.corpus import Corpus
 from anyner.corpora.format import Fit, Format
-from anyner.corpora.jsonlist import Item, keys_of_first_item, read_items, write_items
+from anyner.corpora.jsonlist import Item, ItemForm, keys_of_first_item, read_items, write_items
 from anyner.corpora.wordform import WordRules, entities_in_words, fit_to_words, words_of
 from anyner.document import Document
 
 
 def _read(path: Path) -> Corpus:
-    return read_items(path, "tokens", _claims, _fields)
+    return read_items(path, ItemForm("tokens", _claims, _fields, pos_key="pos"))
 
 
 def _fields(item: Item, line: int, log: ProblemLog) -> dict[str, str]:
@@ -61,6 +61,8 @@ def _item(document: Document) -> dict[str, Any]:
         for entity, fragments in entities_in_words(document)
         if fragments
     ]
+    if document.pos is not None:
+        item["pos"] = list(document.pos)
     if document.id:
         item["orig_id"] = document.id
     if document.before:

@@ -16,6 +16,8 @@ class TaggedWord:
     word: str
     tag: str
     """Well formed, or empty where the file has none that is."""
+    pos: str = ""
+    """Its part of speech, or empty where the file has none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,13 +9,13 @@ from typing import Any
 from anyner.corpora.annotation import Claim, ProblemLog, shown
 from anyner.corpora.corpus import Corpus
 from anyner.corpora.format import Fit, Format
-from anyner.corpora.jsonlist import Item, keys_of_first_item, read_items, write_items
+from anyner.corpora.jsonlist import Item, ItemForm, keys_of_first_item, read_items, write_items
 from anyner.corpora.wordform import WordRules, entities_in_words, fit_to_words, words_of
 from anyner.document import Document
 
 
 def _read(path: Path) -> Corpus:
-    return read_items(path, "sentence", _claims)
+    return read_items(path, ItemForm("sentence", _claims))
 
 
 def _claims(item: Item, line: int, log: ProblemLog) -> Iterator[Claim]:

@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from anyner.encoding.features import UNKNOWN, FeatureVocabulary
 from anyner.encoding.pieces import Frame
 from anyner.text.align import WordEntity
 from anyner.text.windows import Pieces, Window
@@ -50,6 +51,18 @@ class Gold:
 
 
 @dataclass(frozen=True, slots=True)
+class FeatureIds:
+    """Rows of the optional word features; those not in use are None. Characters are those of the batch's U distinct words."""
+
+    pos: Tensor | None = None  # (B, M)
+    vectors: Tensor | None = None  # (B, M)
+    word_of: Tensor | None = None  # (B, M) which of the distinct words
+    characters: Tensor | None = None  # (U, L) longest word first
+    character_lengths: tuple[int, ...] = ()
+    """Characters of each distinct word, its end included, on the host."""
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
     """B windows, padded: S pieces, M words."""
 
@@ -71,6 +84,7 @@ class Batch:
     """Whether the first piece of each row is a special one that stands for the sentence."""
     windows: tuple[Window, ...]
     gold: Gold | None = None
+    features: FeatureIds | None = None
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -79,16 +93,17 @@ class Batch:
         """On the device, by one copy for all numbers and one for all masks, which runs beside other work."""
         if device.type == "cpu":
             return self
-        records: list[Batch | Gold] = [self] if self.gold is None else [self, self.gold]
-        places = [(record, name) for record in records for name in _tensor_fields(record)]
+        records: list[Batch | Gold | FeatureIds | None] = [self, self.gold, self.features]
+        places = [(number, name) for number, record in enumerate(records) for name in _tensor_fields(record)]
         moved: list[dict[str, Any]] = [{} for _ in records]
         for masks in (False, True):
-            chosen = [(record, name) for record, name in places if (getattr(record, name).dtype == torch.bool) == masks]
-            copies = _copied([getattr(record, name) for record, name in chosen], device)
-            for (record, name), copy in zip(chosen, copies, strict=True):
-                moved[0 if record is self else 1][name] = copy
+            chosen = [(n, name) for n, name in places if (getattr(records[n], name).dtype == torch.bool) == masks]
+            copies = _copied([getattr(records[n], name) for n, name in chosen], device)
+            for (number, name), copy in zip(chosen, copies, strict=True):
+                moved[number][name] = copy
         gold = replace(self.gold, **moved[1]) if self.gold is not None else None
-        return replace(self, gold=gold, **moved[0])
+        features = replace(self.features, **moved[2]) if self.features is not None else None
+        return replace(self, gold=gold, features=features, **moved[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,15 +135,16 @@ class Example:
         )
 
     def without(self, words: Flags, unknown: int) -> Example:
-        """The same example with all pieces of some words replaced by the unknown piece."""
+        """The same example with all pieces of some words replaced by the unknown piece, and their features hidden."""
         pieces = [(unknown,) * len(own) if hidden else own for own, hidden in zip(self.window.pieces, words, strict=True)]
-        return replace(self, window=replace(self.window, pieces=pieces))
+        hidden = frozenset(np.flatnonzero(words).tolist())
+        return replace(self, window=replace(self.window, pieces=pieces, hidden=hidden))
 
 
-def batch_of(windows: Sequence[Window], frame: Frame, prompt: Pieces = ()) -> Batch:
+def batch_of(windows: Sequence[Window], frame: Frame, prompt: Pieces = (), features: FeatureVocabulary | None = None) -> Batch:
     """The padded batch; a row is prefix, context before, the words, suffix, context after, prompt.
 
-    The prompt is attended to, but is hidden from whatever reads the states' pieces.
+    The prompt is attended to, but is hidden from whatever reads the states' pieces. `features` are the encoder's.
     """
     separator = frame.suffix[-1:]
     starts = [(*frame.prefix, *window.before, *(separator if window.before else ())) for window in windows]
@@ -155,6 +171,18 @@ def batch_of(windows: Sequence[Window], frame: Frame, prompt: Pieces = ()) -> Ba
         most_pieces=int((last - first).max()) + 1,
         has_cls=bool(frame.prefix),
         windows=tuple(windows),
+        features=_feature_ids(windows, features, word_mask) if features is not None else None,
+    )
+
+
+def _feature_ids(windows: Sequence[Window], features: FeatureVocabulary, word_mask: Flags) -> FeatureIds:
+    spelt = features.spelt(windows) if features.characters else None
+    return FeatureIds(
+        pos=_padded(features.tag_rows(windows), word_mask, UNKNOWN) if features.tags else None,
+        vectors=_padded(features.vector_rows(windows), word_mask, UNKNOWN) if features.vector_width else None,
+        word_of=_padded(spelt.word_of, word_mask, 0) if spelt else None,
+        characters=torch.from_numpy(spelt.characters) if spelt else None,
+        character_lengths=spelt.lengths if spelt else (),
     )
 
 
@@ -168,7 +196,9 @@ def _word_pieces(windows: Sequence[Window], lengths: Integers, before: Integers)
     return stops - sizes, stops - 1
 
 
-def training_batch(examples: Sequence[Example], frame: Frame, prompt: Pieces = ()) -> Batch:
+def training_batch(
+    examples: Sequence[Example], frame: Frame, prompt: Pieces = (), features: FeatureVocabulary | None = None
+) -> Batch:
     """The padded batch with its gold entities."""
     counts = [len(example.label) for example in examples]
     sizes = np.concatenate([example.sizes for example in examples])
@@ -187,7 +217,7 @@ def training_batch(examples: Sequence[Example], frame: Frame, prompt: Pieces = (
         counts=tuple(counts),
         host=host,
     )
-    return replace(batch_of([example.window for example in examples], frame, prompt), gold=gold)
+    return replace(batch_of([example.window for example in examples], frame, prompt, features), gold=gold)
 
 
 def _padded(values: Integers, mask: Flags, fill: int) -> Tensor:
@@ -196,8 +226,8 @@ def _padded(values: Integers, mask: Flags, fill: int) -> Tensor:
     return torch.from_numpy(padded)
 
 
-def _tensor_fields(record: Batch | Gold) -> list[str]:
-    return [name for name in record.__slots__ if isinstance(getattr(record, name), Tensor)]
+def _tensor_fields(record: Batch | Gold | FeatureIds | None) -> list[str]:
+    return [name for name in record.__slots__ if isinstance(getattr(record, name), Tensor)] if record is not None else []
 
 
 def _copied(tensors: Sequence[Tensor], device: torch.device) -> list[Tensor]:

@@ -11,6 +11,25 @@ from anyner.settings import Settings
 Pooling = Literal["first", "max", "mean", "first_last_max", "first_last_mean"]
 
 
+class FeatureConfig(Settings):
+    """What a word's vector has besides what the encoder says; all of it is off unless asked for."""
+
+    characters: int = Field(default=0, ge=0, multiple_of=2)
+    """Width of what a BiLSTM says about the word's characters, both directions together; 0: none."""
+    pos: int = Field(default=0, ge=0)
+    """Width of the embedding of part-of-speech tags, which the documents must have; 0: none."""
+    pos_least_count: int = Field(default=16, ge=1)
+    """Tags seen fewer times than this in training share the row of those never seen."""
+    vectors: str | None = Field(default=None, min_length=1)
+    """A file of word vectors in the text form of GloVe or word2vec, or `.npy` with the words beside it in `.txt`."""
+    dropout: float = Field(default=0.5, ge=0.0, lt=1.0)
+    """Dropout on tags, vectors and characters; on characters before their BiLSTM."""
+
+    @property
+    def used(self) -> bool:
+        return bool(self.characters or self.pos or self.vectors)
+
+
 class EncoderConfig(Settings):
     source: str = "fresh"
     """A folder or hub id of a Hugging Face encoder, or `fresh`: a small new BERT with a vocabulary made from the corpus."""
@@ -24,6 +43,8 @@ class EncoderConfig(Settings):
     """Layers of a BiLSTM over the words; 0: none."""
     lstm_width: int | None = Field(default=None, ge=2)
     """Width of the BiLSTM's output; default: the encoder's."""
+    features: FeatureConfig = FeatureConfig()
+    """What the word layer adds to the encoder's vector of a word."""
     fresh_layers: int = Field(default=2, ge=1)
     fresh_width: int = Field(default=128, ge=16, multiple_of=8)
     fresh_vocabulary: int = Field(default=4000, ge=100)

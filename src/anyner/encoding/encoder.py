@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +12,14 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from transformers import PreTrainedModel
 
+from anyner.document import Document
 from anyner.encoding.batch import Batch
 from anyner.encoding.config import EncoderConfig
+from anyner.encoding.feature_layer import FeatureLayer, learned_features
+from anyner.encoding.features import FeatureVocabulary
 from anyner.encoding.pooling import pool
 from anyner.errors import AnynerError
+from anyner.text.config import TextConfig
 from anyner.text.windows import Window
 
 
@@ -61,12 +66,14 @@ class Tables:
 
 
 class Encoder(nn.Module):
-    def __init__(self, config: EncoderConfig, pretrained: PreTrainedModel) -> None:
+    def __init__(self, config: EncoderConfig, pretrained: PreTrainedModel, features: FeatureVocabulary | None = None) -> None:
+        """`features` are the vocabularies of the word features; needed where the config asks for any."""
         super().__init__()
         self.config = config
+        self.features = features
         self.pretrained: PreTrainedModel = pretrained
         self.piece_width = int(pretrained.config.hidden_size)
-        self.word_layer = WordLayer(config, self.piece_width)
+        self.word_layer = WordLayer(config, self.piece_width, features)
         self.width = self.word_layer.width
 
     def encode(self, batch: Batch) -> Tensor:
@@ -130,21 +137,39 @@ def _position_offset(positions: nn.Embedding | None) -> int:
     return positions.padding_idx + 1 if positions.padding_idx is not None else 0  # RoBERTa and MPNet kinds; BERT has none
 
 
-class WordLayer(nn.Module):
-    """Pooling to words, dropout and, if asked for, a BiLSTM."""
+def new_encoder(config: EncoderConfig, pretrained: PreTrainedModel, documents: Sequence[Document], text: TextConfig) -> Encoder:
+    """The encoder that a training starts with: its word features, if it has any, are learned from the documents."""
+    vocabulary, vectors = learned_features(config.features, documents, text)
+    encoder = Encoder(config, pretrained, vocabulary)
+    if vectors is not None and encoder.word_layer.features is not None:
+        encoder.word_layer.features.start_vectors(vectors)
+    return encoder
 
-    def __init__(self, config: EncoderConfig, piece_width: int) -> None:
+
+class WordLayer(nn.Module):
+    """Pooling to words, dropout and, if asked for, more features and a BiLSTM."""
+
+    def __init__(self, config: EncoderConfig, piece_width: int, features: FeatureVocabulary | None = None) -> None:
         super().__init__()
         self.pooling = config.pooling
         self.dropout = nn.Dropout(config.dropout)
         self.width = piece_width
+        self.features: FeatureLayer | None = None
+        self.joined: nn.Linear | None = None
+        whole_width = piece_width
+        if config.features.used:
+            assert features is not None, "word features need their vocabularies"
+            self.features = FeatureLayer(config.features, features)
+            whole_width += self.features.width
+            if not config.lstm_layers:
+                self.joined = _mapped_back(whole_width, piece_width)
         self.lstm: nn.LSTM | None = None
         if config.lstm_layers:
             self.width = config.lstm_width or piece_width
             if self.width % 2:
                 raise AnynerError(f"encoder.lstm_width must be even, got {self.width}")
             self.lstm = nn.LSTM(
-                piece_width,
+                whole_width,
                 self.width // 2,
                 config.lstm_layers,
                 batch_first=True,
@@ -154,6 +179,11 @@ class WordLayer(nn.Module):
 
     def forward(self, pieces: Tensor, batch: Batch) -> Tensor:
         words = self.dropout(pool(pieces, batch.first_piece, batch.last_piece, self.pooling, batch.most_pieces))  # (B, M, d)
+        if self.features is not None:
+            assert batch.features is not None, "the batch was made without the encoder's features"
+            words = torch.cat((words, self.features(batch.features).to(words.dtype)), dim=-1)
+        if self.joined is not None:
+            return self.joined(words)  # type: ignore[no-any-return]
         if self.lstm is None:
             return words  # type: ignore[no-any-return]
         # sorted here and not by pack_padded_sequence, which would make the host wait for the device
@@ -162,6 +192,15 @@ class WordLayer(nn.Module):
         output, _ = self.lstm(packed)
         words, _ = pad_packed_sequence(output, batch_first=True, total_length=words.shape[1])
         return self.dropout(words.index_select(0, batch.in_place))  # type: ignore[no-any-return]
+
+
+def _mapped_back(width: int, piece_width: int) -> nn.Linear:
+    """Starts with the encoder's own vector and only a little of the features, so that nothing pretrained is lost."""
+    layer = nn.Linear(width, piece_width)
+    nn.init.normal_(layer.weight, std=0.02)
+    nn.init.eye_(layer.weight[:, :piece_width].detach())
+    nn.init.zeros_(layer.bias)
+    return layer
 
 
 def _masked_mean(pieces: Tensor, mask: Tensor) -> Tensor:

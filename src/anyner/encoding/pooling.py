@@ -35,14 +35,24 @@ def stretch_mean(rows: Tensor, first: Tensor, last: Tensor) -> Tensor:
 
 
 def stretch_max(rows: Tensor, first: Tensor, last: Tensor, longest: int) -> Tensor:
-    """Maximum over first..last by a sparse table: level k has maxima over 2^k rows, a stretch is the maximum of two."""
-    length = last - first + 1  # (B, M)
-    levels = [rows]
-    for power in range(longest.bit_length() - 1):
-        below, step = levels[-1], 1 << power
-        levels.append(torch.cat([torch.maximum(below[:, :-step], below[:, step:]), below[:, -step:]], dim=1))
-    table = torch.stack(levels, dim=1)  # (B, K, S, d)
-    level = torch.log2(length.float()).floor().long()  # (B, M)
+    """Maximum over first..last, none of more than `longest` rows, by a sparse table: a stretch is the maximum of two entries."""
+    table = maxima(rows, longest)  # (B, K, S, d)
+    level, second = entries(first, last)  # (B, M) each
     flat = table.flatten(1, 2)  # (B, K * S, d)
     base = level * rows.shape[1]
-    return torch.maximum(take(flat, base + first), take(flat, base + last + 1 - (1 << level)))
+    return torch.maximum(take(flat, base + first), take(flat, base + second))
+
+
+def maxima(rows: Tensor, longest: int) -> Tensor:
+    """The sparse table of rows (B, S, d), for stretches of up to `longest`: level k has maxima over 2^k rows: (B, K, S, d)."""
+    levels = [rows]
+    for power in range(max(longest, 1).bit_length() - 1):
+        below, step = levels[-1], 1 << power
+        levels.append(torch.cat([torch.maximum(below[:, :-step], below[:, step:]), below[:, -step:]], dim=1))
+    return torch.stack(levels, dim=1)
+
+
+def entries(first: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
+    """The table's level for each stretch, and where its second entry starts; the first starts at `first`."""
+    level = torch.log2((last - first + 1).float()).floor().long()
+    return level, last + 1 - (1 << level)

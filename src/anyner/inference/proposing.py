@@ -60,7 +60,7 @@ class Proposer:
     @torch.inference_mode()
     def _run(self, windows: Sequence[Window], decoding: Decoding) -> HostProposals:
         """One batch, from windows to arrays on the host."""
-        batch = batch_of(windows, self.vocabulary.frame, self.prompt).to(self.device)
+        batch = batch_of(windows, self.vocabulary.frame, self.prompt, self.model.encoder.features).to(self.device)
         with autocast(self.device, self.precision):
             return self.model.propose(batch, decoding, self.draw).on_host()
 

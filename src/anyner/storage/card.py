@@ -7,6 +7,7 @@ from typing import Any
 
 from jinja2 import Environment, StrictUndefined
 
+from anyner.encoding.config import FeatureConfig
 from anyner.inference.config import ModelConfig
 
 _CARD = """\
@@ -31,7 +32,8 @@ for entity in ner.predict("Some text.").entities:
 | architecture | `{{ config.architecture }}` |
 | encoder | {{ encoder }} |
 | words | {{ config.text.splitter }} splitter{{ ", given words of the corpus kept" if config.text.words == "given" }} |
-| overlap policy | {{ config.overlap }} |
+{% if features %}| word features | {{ features }} |
+{% endif %}| overlap policy | {{ config.overlap }} |
 | thresholds | {% for name, value in config.thresholds.items() %}{{ name }} {{ value }}{{ ", " if not loop.last }}{% endfor %} |
 | training documents | {{ documents }} |
 
@@ -63,5 +65,16 @@ def card(config: ModelConfig, metrics: Mapping[str, Any], recipe: str, documents
     template = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False).from_string(_CARD)
     encoder = config.encoder.source.rstrip("/").rsplit("/", 1)[-1]
     return template.render(
-        config=config, encoder=encoder, dev=metrics["dev"], training=metrics["training"], recipe=recipe, documents=documents
+        config=config,
+        encoder=encoder,
+        features=_features(config.encoder.features),
+        dev=metrics["dev"],
+        training=metrics["training"],
+        recipe=recipe,
+        documents=documents,
     )
+
+
+def _features(config: FeatureConfig) -> str:
+    used = {"characters": config.characters, "part-of-speech tags": config.pos, "static vectors": config.vectors}
+    return ", ".join(name for name, setting in used.items() if setting)

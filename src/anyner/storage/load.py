@@ -15,6 +15,7 @@ from transformers import PreTrainedModel
 
 from anyner.architectures.registry import head_class
 from anyner.encoding.encoder import Encoder
+from anyner.encoding.features import FEATURES, VECTOR_WORDS, FeatureVocabulary
 from anyner.encoding.pieces import PieceVocabulary
 from anyner.encoding.pretrained import encoder_from_config
 from anyner.errors import AnynerError
@@ -25,7 +26,7 @@ from anyner.storage.bundled import bundled_folder, bundled_names
 from anyner.storage.files import CONFIG, WEIGHTS
 from anyner.storage.quantized import from_stored
 
-_HUB_FILES = [CONFIG, WEIGHTS, "tokenizer.json", "tokenizer_config.json"]
+_HUB_FILES = [CONFIG, WEIGHTS, "tokenizer.json", "tokenizer_config.json", FEATURES, VECTOR_WORDS]
 
 
 def load(name: str | Path, device: str | torch.device | None = None, precision: Precision = "auto") -> Recognizer:
@@ -87,7 +88,8 @@ def _model(config: ModelConfig, path: Path) -> NerModel:
     if config.thresholds.keys() != head_config.default_thresholds().keys():
         wanted = ", ".join(head_config.default_thresholds()) or "none"
         raise AnynerError(f"{path.parent / CONFIG}: 'thresholds': {config.architecture} has {wanted}")
-    encoder = Encoder(config.encoder, _pretrained(config, path.parent / CONFIG))
+    features = FeatureVocabulary.load(path.parent, config.encoder.features) if config.encoder.features.used else None
+    encoder = Encoder(config.encoder, _pretrained(config, path.parent / CONFIG), features)
     model = NerModel(encoder, head_type(head_config, config.labels, encoder))
     weights = _weights(path)
     try:

@@ -27,6 +27,8 @@ def save(recognizer: Recognizer, folder: str | Path, weights: WeightFormat = "fl
     write_whole(target / WEIGHTS, lambda path: save_file(stored, path, metadata={"format": "pt"}))
     with TemporaryDirectory(dir=target, prefix=".vocabulary.") as temporary:
         recognizer.vocabulary.save(Path(temporary))
+        if recognizer.model.encoder.features is not None:
+            recognizer.model.encoder.features.save(Path(temporary))
         for file in Path(temporary).iterdir():
             file.replace(target / file.name)
     config = recognizer.config.updated({"weights": weights}, CONFIG)

@@ -43,6 +43,10 @@ class Window:
     after: Pieces = ()
     text: str = ""
     """The whole document's text, that its entities' texts are cut from."""
+    pos: Sequence[str] | None = None
+    """Part-of-speech tags of the words, where the words are given ones that have them."""
+    hidden: frozenset[int] = frozenset()
+    """Words that a training does not show: neither their pieces nor their features."""
 
     @property
     def content_key(self) -> int:
@@ -57,10 +61,15 @@ def words_of(document: Document, text: TextConfig) -> Iterator[Fragment]:
     return iterate_words(document.text, text.splitter)
 
 
+def tags_of(document: Document, text: TextConfig) -> tuple[str, ...] | None:
+    """The part-of-speech tags of these words, if the document has them: tags belong to given words only."""
+    return document.pos if text.words == "given" else None
+
+
 def windows_of(document: Document, number: int, text: TextConfig, budget: int, cut: PieceCutter) -> Iterator[Window]:
     """Windows of at most `budget` pieces, in order, each sharing `text.overlap` words with the next. An empty text gives none."""
     words = words_of(document, text)
-    held = _Held(document, number)
+    held = _Held(document, number, tags_of(document, text))
     while chunk := list(islice(words, _CHUNK)):
         strings = [document.text[start:end] for start, end in chunk]
         pieces = cut(strings)
@@ -82,8 +91,8 @@ def windows_of(document: Document, number: int, text: TextConfig, budget: int, c
 class _Held:
     """The words read so far that are not yet in a finished window."""
 
-    def __init__(self, document: Document, number: int) -> None:
-        self._text, self._number = document.text, number
+    def __init__(self, document: Document, number: int, pos: Sequence[str] | None) -> None:
+        self._text, self._number, self._pos = document.text, number, pos
         self.first_word, self.size = 0, 0
         self.spans: list[Fragment] = []
         self.words: list[str] = []
@@ -108,7 +117,8 @@ class _Held:
     def window(self, final: bool, before: Pieces = (), after: Pieces = ()) -> Window:
         starts = [start for start, _ in self.spans]
         ends = [end for _, end in self.spans]
-        return Window(self._number, self.first_word, starts, ends, self.words, self.pieces, final, before, after, self._text)
+        pos = self._pos and self._pos[self.first_word : self.first_word + len(starts)]
+        return Window(self._number, self.first_word, starts, ends, self.words, self.pieces, final, before, after, self._text, pos)
 
 
 def _context(context: str, text: TextConfig, cut: PieceCutter, room: int, last: bool) -> Pieces:

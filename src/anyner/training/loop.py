@@ -159,7 +159,7 @@ class Trainer:
         examples = [self.examples[place] for place in stand_in]
         if self.config.word_dropout and self._frozen is None:
             examples = [self._with_hidden_words(example, epoch) for example in examples]
-        batch = training_batch(examples, proposer.vocabulary.frame, proposer.prompt)
+        batch = training_batch(examples, proposer.vocabulary.frame, proposer.prompt, self.model.encoder.features)
         return _Share(stand_in, batch.to(self._device), counts=bool(mine))
 
     def _with_hidden_words(self, example: Example, epoch: int) -> Example:

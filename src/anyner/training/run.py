@@ -12,7 +12,7 @@ from accelerate import Accelerator, DistributedDataParallelKwargs
 
 from anyner.architectures.registry import head_class
 from anyner.encoding.batch import Example
-from anyner.encoding.encoder import Encoder
+from anyner.encoding.encoder import new_encoder
 from anyner.encoding.pretrained import pretrained_encoder
 from anyner.errors import AnynerError
 from anyner.inference.config import ModelConfig
@@ -92,7 +92,7 @@ def prepare(recipe: Recipe, data: Splits) -> tuple[Recognizer, list[Example], Da
     check = DataCheck(problems=data.problems)
     entities = [word_entities(document, recipe.text, check) for document in data.train]
     pretrained, vocabulary = pretrained_encoder(recipe.encoder, (document.text for document in data.train))
-    encoder = Encoder(recipe.encoder, pretrained)
+    encoder = new_encoder(recipe.encoder, pretrained, data.train, recipe.text)
     facts = corpus_facts(data, entities, check, text=recipe.text, encoder=encoder, cut=vocabulary.cut)
     head_type = head_class(recipe.architecture)
     head_config = head_type.Config.of(recipe.head, "head").fitted(facts)
@@ -128,7 +128,8 @@ def _examples(recognizer: Recognizer, data: Splits, entities: Sequence[Sequence[
 
 def _accelerator() -> Accelerator:
     # A frozen encoder, or a head that alternates objectives, leaves parameters without gradient in some steps.
-    several = DistributedDataParallelKwargs(find_unused_parameters=True)
+    # Buffers never change here, and static word vectors are large ones: they are not sent round before every step.
+    several = DistributedDataParallelKwargs(find_unused_parameters=True, broadcast_buffers=False)
     # Its own mixed precision can be set only once in a process: the loop does that part.
     return Accelerator(cpu=not torch.cuda.is_available(), mixed_precision="no", kwargs_handlers=[several])
 
