@@ -48,9 +48,9 @@ def device_batches(recognizer: Recognizer, documents: tuple[anyner.Document, ...
     sizes = [window_size(window) for window in windows]
     order = sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True)
     frame = recognizer.vocabulary.frame
-    device = recognizer.proposer.device
+    device, features = recognizer.proposer.device, recognizer.model.encoder.features
     return [
-        batch_of([windows[i] for i in places], frame, recognizer.proposer.prompt).to(device)
+        batch_of([windows[i] for i in places], frame, recognizer.proposer.prompt, features).to(device)
         for places in batches(sizes, order, tokens)
     ]
 

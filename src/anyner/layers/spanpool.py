@@ -1,0 +1,57 @@
+"""Vectors of spans from vectors of words: integer spans in one flat list over the batch, never masks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from anyner.encoding.pooling import entries, maxima
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """N spans anywhere in a batch."""
+
+    sentence: Tensor  # (N,)
+    first: Tensor  # (N,) first word
+    last: Tensor  # (N,) last word, inclusive
+
+    def __len__(self) -> int:
+        return len(self.sentence)
+
+    def __getitem__(self, chosen: Tensor) -> Spans:
+        return Spans(self.sentence[chosen], self.first[chosen], self.last[chosen])
+
+    def joined(self, other: Spans) -> Spans:
+        pairs = zip((self.sentence, self.first, self.last), (other.sentence, other.first, other.last), strict=True)
+        return Spans(*(torch.cat(pair) for pair in pairs))
+
+
+class SpanMaxima:
+    """The maximum over any span of words in two gathers, from a table made once in O(M log M)."""
+
+    def __init__(self, words: Tensor, longest: int) -> None:
+        """`words` (B, M, d); no span will have more than `longest` words."""
+        self._table = maxima(words, min(longest, words.shape[1]))  # (B, K, M, d)
+
+    def of(self, spans: Spans) -> Tensor:
+        """(N, d)"""
+        _, levels, words, width = self._table.shape
+        rows = self._table.view(-1, width)
+        level, second = entries(spans.first, spans.last)
+        base = (spans.sentence * levels + level) * words
+        return torch.maximum(rows[base + spans.first], rows[base + second])
+
+
+def maxima_by_length(words: Tensor, longest: int) -> Tensor:
+    """Maxima over the 1, 2 … `longest` words from each word on, (B, M, d) -> (B, L, M, d); at the end over those there are."""
+    of_length = [words]
+    for length in range(1, longest):
+        shorter = of_length[-1]
+        further = words[:, length:]  # (B, M - length, d)
+        of_length.append(
+            torch.cat([torch.maximum(shorter[:, : further.shape[1]], further), shorter[:, further.shape[1] :]], dim=1)
+        )
+    return torch.stack(of_length, dim=1)

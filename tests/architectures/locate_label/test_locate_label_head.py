@@ -1,0 +1,312 @@
+"""The head against loops over spans: networks, losses, targets and the way from seeds to proposals."""
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from anyner.architectures.draw import Draw
+from anyner.architectures.locate_label import head as locate_label_head
+from anyner.architectures.locate_label.config import Config, LocateLabelOptions
+from anyner.architectures.locate_label.head import Head
+from anyner.architectures.locate_label.network import SpanNetwork, SpanReader
+from anyner.architectures.locate_label.seeds import Entities, Rule, sampled
+from anyner.architectures.locate_label.targets import Targets, shifted
+from anyner.architectures.settings import CorpusFacts, Decoding
+from anyner.encoding.batch import Example, Gold, training_batch
+from anyner.encoding.encoder import Encoder, States
+from anyner.encoding.pieces import Frame
+from anyner.layers.spanpool import Spans
+from anyner.text.align import WordEntity
+from anyner.text.windows import Window
+
+LABELS = ("A", "B", "C")
+WIDTH, PIECE_WIDTH = 6, 5
+LENGTHS = (5, 1, 3)
+ENTITIES = [
+    [WordEntity("A", ((0, 5),)), WordEntity("B", ((1, 3),)), WordEntity("C", ((0, 1), (3, 4)))],
+    [WordEntity("B", ((0, 1),))],
+    [],
+]
+
+
+def head_of(seed: int = 0, **settings: object) -> Head:
+    torch.manual_seed(seed)
+    config = Config.of({"width": 4, "lengths": [1, 2, 3], **settings}, "head")
+    encoder = cast(Encoder, SimpleNamespace(width=WIDTH, piece_width=PIECE_WIDTH))
+    head = Head(config, LABELS, encoder).eval()
+    if head.regressor is not None:
+        torch.nn.init.normal_(head.regressor.output.weight)
+    return head
+
+
+def windows_of(lengths: Sequence[int]) -> tuple[Window, ...]:
+    return tuple(
+        Window(n, 0, list(range(c)), list(range(1, c + 1)), [f"w{n}"] * c, [(5,)] * c, True) for n, c in enumerate(lengths)
+    )
+
+
+def states_of(lengths: Sequence[int] = LENGTHS, seed: int = 0) -> States:
+    longest = max(lengths)
+    mask = torch.arange(longest) < torch.tensor(lengths)[:, None]
+    generator = torch.Generator().manual_seed(seed)
+    words = torch.randn(len(lengths), longest, WIDTH, generator=generator)
+    cls = torch.randn(len(lengths), PIECE_WIDTH, generator=generator)
+    none = torch.zeros(len(lengths), longest, dtype=torch.long)
+    return States(words, mask, words, mask, none, none, none, cls, tuple(lengths), 1, windows_of(lengths))
+
+
+def gold_of(
+    lengths: Sequence[int] = LENGTHS,
+    entities: Sequence[Sequence[WordEntity]] = ENTITIES,
+    annotated: Sequence[frozenset[str] | None] | None = None,
+) -> Gold:
+    listed = zip(windows_of(lengths), entities, annotated or [None] * len(lengths), strict=True)
+    gold = training_batch([Example.of(window, own, LABELS, known) for window, own, known in listed], Frame((1,), (2,), 0, 3)).gold
+    assert gold is not None
+    return gold
+
+
+def decoding(head: Head, passing: float = 0.1, **options: Any) -> Decoding:
+    thresholds = {"score": 0.1, "filter": passing} if head.filter is not None else {"score": 0.1}
+    return Decoding(LABELS, thresholds, "all", head.settings, LocateLabelOptions(**options))
+
+
+def answer_slowly(network: SpanNetwork, states: States, span: tuple[int, int, int]) -> Tensor:
+    """One span, with its inputs concatenated as the paper has them."""
+    b, first, last = span
+    words = states.words[b, : states.lengths[b]]
+    left, right = (max(first - 1, 0), min(last + 1, len(words) - 1)) if network.outer else (first, last)
+    read = [words[first : last + 1].amax(0), words[left], words[right]]
+    weights = [network.maximum.weight, network.left.weight, network.right.weight]
+    if network.sentence is not None:
+        read.append(states.cls[b])
+        weights.append(network.sentence.weight)
+    hidden = torch.nn.functional.gelu(torch.cat(weights, dim=1) @ torch.cat(read) + network.maximum.bias)
+    return network.output.weight @ hidden + network.output.bias
+
+
+def every_span(lengths: Sequence[int] = LENGTHS, longest: int = 9) -> list[tuple[int, int, int]]:
+    return [(b, i, j) for b, n in enumerate(lengths) for i in range(n) for j in range(i, min(n, i + longest))]
+
+
+def flat(spans: Sequence[tuple[int, int, int]]) -> Spans:
+    return Spans(*(torch.tensor(column) for column in zip(*spans, strict=True)))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("sentence_vector", [False, True])
+def test_the_split_first_layer_is_the_concatenated_one(sentence_vector: bool) -> None:
+    head, states = head_of(sentence_vector=sentence_vector), states_of()
+    reader, spans = SpanReader.of(states), every_span()
+    assert head.filter is not None and head.regressor is not None
+    for network in (head.filter, head.regressor, head.classifier):
+        expected = torch.stack([answer_slowly(network, states, span) for span in spans])
+        assert torch.allclose(network(reader, flat(spans)), expected, atol=1e-5)
+    everywhere = head.filter.everywhere(states.words, states.cls, 4)
+    assert everywhere.shape == (3, 4, 5, 1)
+    for b, first, last in every_span(longest=4):
+        expected = answer_slowly(head.filter, states, (b, first, last))
+        assert torch.allclose(everywhere[b, last - first, first], expected, atol=1e-5)
+
+
+def test_boundaries_move_by_rounded_offsets_within_the_sentence() -> None:
+    seeds = Spans(torch.tensor([0, 0, 0, 0, 1]), torch.tensor([2, 2, 2, 2, 0]), torch.tensor([3, 3, 3, 3, 0]))
+    offsets = torch.tensor([[-0.5, 0.5], [-9.0, 9.0], [0.49, -0.51], [3.0, -3.0], [1.0, 1.0]])
+    moved = shifted(seeds, offsets, torch.tensor([5, 0]))
+    assert moved.first.tolist() == [2, 0, 2, 2, 0]  # the fourth would end before it begins: it stays
+    assert moved.last.tolist() == [4, 5, 2, 3, 0]
+
+
+def test_moved_spans_are_labelled_by_the_entity_they_overlap_most() -> None:
+    states, gold = states_of(), gold_of()
+    entities = Entities.of(gold.host)
+    seeds = sampled(LENGTHS, entities, Rule((1, 2, 3), 0.65, 0, 99), np.zeros((3, 99), dtype=np.float32))
+    targets = Targets.of(states, seeds, entities, 0.65)
+    assert int(targets.positive.sum()) == 5
+    spans = [(0, 0, 4), (0, 0, 3), (0, 1, 2), (0, 1, 3), (1, 0, 0), (2, 0, 2)]
+    label, iou = targets.labels_at(flat(spans), 1.0)
+    assert label.tolist() == [1, 0, 2, 0, 2, 0]
+    assert iou.tolist() == pytest.approx([1.0, 0.8, 1.0, 2 / 3, 1.0, 0.0])
+    label, _ = targets.labels_at(flat(spans), 0.65)
+    assert label.tolist() == [1, 1, 2, 2, 2, 0]
+    for number in range(len(targets.seeds)):
+        if targets.positive[number]:
+            b, first, last = (int(getattr(targets.seeds, name)[number]) for name in ("sentence", "first", "last"))
+            left, right = targets.offsets[number].tolist()
+            assert (b, first + left, last + right) in {(0, 0, 4), (0, 1, 2), (1, 0, 0)}
+
+
+@torch.no_grad()
+def test_the_losses_are_weighted_means_over_the_examples() -> None:
+    """All negatives drawn: the parts equal a loop over all seeds."""
+    head, states, gold = head_of(spare_negatives=99, positive_iou=0.65), states_of(), gold_of()
+    assert head.filter is not None and head.regressor is not None
+    parts = head.loss(states, gold, Draw(0))
+    spans = [*every_span(longest=3), (0, 0, 4)]  # the entity of five words is no seed and is added
+    entities = {(0, 0, 4): 1, (0, 1, 2): 2, (1, 0, 0): 2}
+    filtered = moved = labelled_ = 0.0
+    positives = 0
+    for b, first, last in spans:
+        own = {span: _iou((first, last), span[1:]) for span in entities if span[0] == b}
+        nearest = max(own, key=lambda span: own[span], default=None)
+        iou = own[nearest] if nearest else 0.0
+        p = float(answer_slowly(head.filter, states, (b, first, last)).sigmoid())
+        filtered += iou * -((1 - p) ** 2) * np.log(p) if iou > 0.65 else (1 - iou) * -(p**2) * np.log(1 - p)
+        left, right = answer_slowly(head.regressor, states, (b, first, last)).tolist()
+        if iou > 0.65:
+            assert nearest is not None
+            positives += 1
+            wanted = (nearest[1], nearest[2] + 1)
+            moved += sum(_smooth(o) for o in (left - (wanted[0] - first), right - (wanted[1] - last - 1)))
+            here = (first + left, last + 1 + right)
+            shared, around = min(here[1], wanted[1]) - max(here[0], wanted[0]), max(here[1], wanted[1]) - min(here[0], wanted[0])
+            moved += 1 - shared / around
+        n = LENGTHS[b]
+        to = (min(max(first + int(np.floor(left + 0.5)), 0), n - 1), min(max(last + int(np.floor(right + 0.5)), 0), n - 1))
+        to = to if to[0] <= to[1] else (first, last)
+        label = entities.get((b, *to), 0)
+        closest = max((_iou(to, span[1:]) for span in entities if span[0] == b), default=0.0)
+        loss = -float(answer_slowly(head.classifier, states, (b, *to)).log_softmax(-1)[label])
+        labelled_ += loss * (1.0 if label else 1 - closest)
+    assert float(parts["filter"].numerator) == pytest.approx(filtered, rel=1e-4)
+    assert float(parts["filter"].denominator) == len(spans)
+    assert float(parts["regressor"].numerator) == pytest.approx(moved, rel=1e-4)
+    assert float(parts["regressor"].denominator) == positives == 5
+    assert float(parts["classifier"].numerator) == pytest.approx(labelled_, rel=1e-4)
+    assert float(parts["classifier"].denominator) == len(spans)
+    assert [parts[name].weight for name in ("filter", "regressor", "classifier")] == [1.0, 0.1, 1.0]
+
+
+def _iou(one: Sequence[int], other: Sequence[int]) -> float:
+    mine, theirs = set(range(one[0], one[1] + 1)), set(range(other[0], other[1] + 1))
+    return len(mine & theirs) / len(mine | theirs)
+
+
+def _smooth(error: float) -> float:
+    return 0.5 * error**2 if abs(error) < 1 else abs(error) - 0.5
+
+
+@torch.no_grad()
+def test_the_loss_of_a_batch_is_the_sum_of_its_sentences() -> None:
+    head, states = head_of(), states_of()
+    together = head.loss(states, gold_of(), Draw(0))
+    for name, part in together.items():
+        numerator = denominator = 0.0
+        for b, length in enumerate(LENGTHS):
+            words, mask, none = (
+                states.words[b : b + 1, :length],
+                states.word_mask[b : b + 1, :length],
+                torch.zeros(1, length).long(),
+            )
+            own = (windows_of(LENGTHS)[b],)
+            alone = States(words, mask, words, mask, none, none, none, states.cls[b : b + 1], (length,), 1, own)
+            one = head.loss(alone, gold_of((length,), ENTITIES[b : b + 1]), Draw(0))[name]
+            numerator += float(one.numerator)
+            denominator += float(one.denominator)
+        assert float(part.numerator) == pytest.approx(numerator, rel=1e-5)
+        assert float(part.denominator) == denominator
+
+
+@torch.no_grad()
+def test_labels_that_are_not_annotated_give_no_loss() -> None:
+    states, annotated = states_of((5,)), [frozenset({"A"})]
+    gold = gold_of((5,), [[WordEntity("A", ((0, 5),))]], annotated)
+    head = head_of(spare_negatives=99)
+    before = head.loss(states, gold, Draw(0))
+    assert float(before["filter"].denominator) == 1, "only positives: the others may be close to entities that nobody marked"
+    head.classifier.output.bias[2:] += 7.0
+    after = head.loss(states, gold, Draw(0))
+    assert float(after["classifier"].numerator) == pytest.approx(float(before["classifier"].numerator), rel=1e-5)
+
+
+SWITCHES: list[dict[str, Any]] = [
+    {}, {"filter": False}, {"regressor": False}, {"filter": False, "regressor": False}, {"soft_examples": False},
+    {"loss_compat": True}, {"classifier_loss": "focal"}, {"sentence_vector": True}, {"offsets": "tanh"}, {"offsets": "sigmoid"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("settings", SWITCHES, ids=str)
+def test_every_switch_is_finite_and_gradients_reach_every_parameter(settings: dict[str, Any]) -> None:
+    for lengths, entities in ((LENGTHS, ENTITIES), ((1,), [[]]), ((4, 2), [[], []])):
+        head = head_of(**settings).train()
+        parts = head.loss(states_of(lengths), gold_of(lengths, entities), Draw(0))
+        assert ("filter" in parts, "regressor" in parts) == (head.filter is not None, head.regressor is not None)
+        total = torch.stack([part.weight * part.numerator / part.denominator.clamp(min=1) for part in parts.values()]).sum()
+        assert total.isfinite()
+        total.backward()
+        for name, parameter in head.named_parameters():
+            assert parameter.grad is not None, name
+            assert parameter.grad.isfinite().all(), name
+            if any(entities):
+                assert parameter.grad.abs().sum() > 0, name
+        with torch.no_grad():
+            proposals = head.eval().propose(states_of(lengths), decoding(head), Draw(0)).on_host()
+        assert np.isfinite(proposals["score"]).all()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(
+    "settings", [{}, {"filter": False}, {"regressor": False}, {"filter": False, "regressor": False}], ids=str
+)
+def test_proposals_are_the_moved_survivors_each_once(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    head, states = head_of(**settings), states_of()
+    expected: dict[tuple[int, int, int], float] = {}
+    for seed in every_span(longest=3):
+        passed = float(answer_slowly(head.filter, states, seed).sigmoid()) if head.filter is not None else 1.0
+        if passed < 0.5:
+            continue
+        span = seed
+        if head.regressor is not None:
+            moved = shifted(flat([seed]), answer_slowly(head.regressor, states, seed)[None], torch.tensor(LENGTHS) - 1)
+            span = (seed[0], int(moved.first), int(moved.last))
+        expected[span] = max(passed, expected.get(span, 0.0))
+    for largest in (2**28, 1):  # whole, and a sentence at a time
+        monkeypatch.setattr(locate_label_head, "LARGEST", largest)
+        found = head.propose(states, decoding(head, passing=0.5), Draw(0)).on_host()
+        assert len(found["score"]) == len(expected) < (len(every_span(longest=3)) if head.settings.filter else 99)
+        for (b, label, first, last), score, passed in zip(
+            found["place"].tolist(), found["score"].tolist(), found["filter"].tolist(), strict=True
+        ):
+            assert passed == pytest.approx(expected[b, first, last], abs=1e-5)
+            probability = answer_slowly(head.classifier, states, (b, first, last)).softmax(-1)
+            assert label == int(probability.argmax()) - 1
+            assert score == pytest.approx(float(probability.max()), abs=1e-5)
+
+
+@torch.no_grad()
+def test_all_lengths_or_those_of_training_are_tried() -> None:
+    head, states = head_of(lengths=[1, 3], filter=False, regressor=False), states_of((6,))
+    for every, lengths in ((True, {1, 2, 3}), (False, {1, 2, 3})):
+        place = head.propose(states, decoding(head, all_lengths=every), Draw(0)).on_host()["place"]
+        assert {last - first + 1 for _, _, first, last in place.tolist()} == lengths
+        of_two = sorted(first for _, _, first, last in place.tolist() if last - first == 1)
+        assert of_two == ([0, 1, 2, 3, 4] if every else [4]), "of the lengths left out, only what the end cuts off"
+
+
+def test_what_it_can_express() -> None:
+    assert Config().shapes() == {"flat", "nested", "crossing"}
+    entities = [WordEntity("A", ((0, 4),)), WordEntity("B", ((0, 4),)), WordEntity("A", ((0, 1), (2, 3)))]
+    assert Config(lengths=(1, 2)).unreachable(entities, [1] * 4) == [None, "a second label on the same words", "discontinuous"]
+    too_long = "longer than the longest seed, 2 words, and there is no regressor"
+    assert Config(lengths=(1, 2), regressor=False).unreachable(entities, [1] * 4) == [too_long, too_long, "discontinuous"]
+
+
+def test_lengths_left_open_come_from_the_corpus() -> None:
+    def fitted(spans: tuple[int, ...], **settings: Any) -> tuple[int, ...] | None:
+        facts = CorpusFacts(LABELS, spans, spans, spans, 1, 1, 1, 9, 9, False, False, False, False)
+        return Config(**settings).fitted(facts).lengths
+
+    assert fitted((1,) * 50 + (4,) * 50) == (1, 2, 3, 4)
+    assert fitted((2, 40)) == tuple(range(1, 17))
+    assert fitted(()) == (1,)
+    assert fitted((9,), lengths=(3, 1, 3)) == (1, 3)
+
+
+def test_a_seed_of_no_word_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one word"):
+        Config(lengths=(0, 1))

@@ -1,0 +1,144 @@
+"""Seeds and their labels against loops over every span; sampling keeps what it promises."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anyner.architectures.locate_label.seeds import (
+    Entities,
+    Floats,
+    Rule,
+    Seeds,
+    enumerated,
+    intersection_over_union,
+    sampled,
+)
+from anyner.encoding.batch import GoldArrays
+
+Span = tuple[int, int]
+
+sentences = st.lists(st.integers(1, 9), min_size=1, max_size=4)
+seed_lengths = st.sets(st.integers(1, 11), min_size=1, max_size=5).map(sorted)
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> tuple[list[int], list[tuple[int, int, int]]]:
+    """Words of each sentence, and entities as (sentence, first, last) in the order of the sentences."""
+    words = draw(sentences)
+    entities = []
+    for number, count in enumerate(words):
+        for one, other in draw(st.lists(st.tuples(st.integers(0, count - 1), st.integers(0, count - 1)), max_size=4)):
+            entities.append((number, min(one, other), max(one, other)))
+    return words, entities
+
+
+def entities_of(listed: list[tuple[int, int, int]]) -> Entities:
+    columns = np.array(listed, dtype=np.int64).reshape(-1, 3).T
+    return Entities(columns[0], np.arange(len(listed)) % 3, columns[1], columns[2])
+
+
+def iou_slowly(one: Span, other: Span) -> float:
+    mine, theirs = set(range(one[0], one[1] + 1)), set(range(other[0], other[1] + 1))
+    return len(mine & theirs) / len(mine | theirs)
+
+
+def seeds_slowly(count: int, lengths: list[int]) -> set[Span]:
+    """Every length at every word, cut off at the end, duplicates dropped."""
+    return {(first, min(first + length, count) - 1) for first in range(count) for length in lengths}
+
+
+@given(st.tuples(st.integers(0, 9), st.integers(0, 9)), st.tuples(st.integers(0, 9), st.integers(0, 9)))
+def test_iou_is_that_of_the_sets_of_words(one: Span, other: Span) -> None:
+    one, other = (min(one), max(one)), (min(other), max(other))
+    found = intersection_over_union(*(np.array([number]) for number in (*one, *other)))
+    assert found[0] == np.float32(iou_slowly(one, other))
+
+
+@given(sentences, seed_lengths)
+def test_seeds_are_every_length_at_every_word(words: list[int], lengths: list[int]) -> None:
+    grid = enumerated(words, lengths)
+    for number, count in enumerate(words):
+        found = {(int(first), int(first + length)) for length, first in zip(*grid[number].nonzero(), strict=True)}
+        assert found == seeds_slowly(count, lengths)
+
+
+rules = st.builds(Rule, seed_lengths.map(tuple), st.sampled_from([0.0, 0.5, 0.7]), st.integers(0, 3), st.integers(1, 9))
+Labelled = dict[tuple[int, int, int], tuple[float, int]]
+"""IoU and index of the nearest entity, by sentence, first and last word."""
+
+
+def sampled_slowly(words: list[int], listed: list[tuple[int, int, int]], rule: Rule, chance: Floats) -> Labelled:
+    """Every seed compared with every entity; negatives taken one by one in the order of their numbers."""
+    chosen: Labelled = {}
+    for b, count in enumerate(words):
+        entities = {number: span[1:] for number, span in enumerate(listed) if span[0] == b}
+
+        def nearest(span: Span, entities: dict[int, tuple[int, ...]] = entities) -> tuple[float, int]:
+            found = [(np.float32(iou_slowly(span, own)), -number) for number, own in entities.items()]  # type: ignore[arg-type]
+            iou, number = max(found, default=(np.float32(0.0), 0))
+            return float(iou), -number
+
+        seeds = sorted(seeds_slowly(count, list(rule.lengths)), key=lambda span: (span[1] - span[0], span[0]))
+        mine = {(b, *own): nearest(own) for own in entities.values()}  # type: ignore[arg-type, misc]
+        mine |= {(b, *span): nearest(span) for span in seeds if nearest(span)[0] > np.float32(rule.positive_iou)}
+        room = len(mine) * rule.negatives + rule.spare
+        for number in np.argsort(chance[b, : len(seeds)], kind="stable"):
+            if (b, *seeds[number]) not in mine and room:
+                mine[(b, *seeds[number])] = nearest(seeds[number])
+                room -= 1
+        chosen |= mine
+    return chosen
+
+
+@settings(deadline=None)
+@given(batches(), rules, st.integers(0, 5))
+def test_sampling_equals_a_loop_over_all_seeds(
+    batch: tuple[list[int], list[tuple[int, int, int]]], rule: Rule, seed: int
+) -> None:
+    words, listed = batch
+    chance = np.random.default_rng(seed).random((len(words), 99), dtype=np.float32)
+    seeds = sampled(words, entities_of(listed), rule, chance)
+    found: Labelled = {}
+    for b, first, last, iou, entity in zip(*(getattr(seeds, name).tolist() for name in Seeds.__slots__), strict=True):
+        assert (b, first, last) not in found, "a seed is there once"
+        found[b, first, last] = (iou, entity if iou else 0)
+    expected = sampled_slowly(words, listed, rule, chance)
+    assert found == {span: (iou, entity if iou else 0) for span, (iou, entity) in expected.items()}
+
+
+def test_what_is_drawn_for_a_sentence_does_not_depend_on_the_batch() -> None:
+    chance = np.random.default_rng(0).random((2, 99), dtype=np.float32)
+    rule = Rule((1, 2, 3), 0.7, 2, 1)
+    both = sampled([5, 9], entities_of([(0, 1, 2), (1, 0, 7)]), rule, chance)
+    alone = sampled([5], entities_of([(0, 1, 2)]), rule, chance[:1])
+    mine = both[both.sentence == 0]
+    assert sorted(zip(mine.first.tolist(), mine.last.tolist(), strict=True)) == sorted(
+        zip(alone.first.tolist(), alone.last.tolist(), strict=True)
+    )
+
+
+def test_enough_negatives_are_drawn_even_when_all_numbers_are_large() -> None:
+    """The short cut before sorting guesses from the share that is wanted; here the guess is wrong."""
+    chance = np.linspace(0.9, 0.999, 99, dtype=np.float32)[None]
+    seeds = sampled([30], entities_of([]), Rule((1, 2, 3), 0.7, 5, 2), chance)
+    assert (seeds.first.tolist(), seeds.last.tolist()) == ([0, 1], [0, 1])
+
+
+def test_discontinuous_gold_is_no_target() -> None:
+    gold = GoldArrays(
+        sentence=np.array([0, 0]),
+        label=np.array([1, 2]),
+        first=np.array([0, 1]),
+        last=np.array([3, 2]),
+        words=np.array([0, 3, 1, 2]),
+        offsets=np.array([0, 2, 4]),
+    )
+    entities = Entities.of(gold)
+    assert (entities.label.tolist(), entities.first.tolist(), entities.last.tolist()) == ([2], [1], [2])
+
+
+@pytest.mark.parametrize("lengths", [[1], [7]])
+def test_a_sentence_of_one_word_has_one_seed(lengths: list[int]) -> None:
+    seeds = sampled([1], entities_of([]), Rule(tuple(lengths), 0.7, 5, 2), np.zeros((1, 9), dtype=np.float32))
+    assert (seeds.first.tolist(), seeds.last.tolist(), seeds.iou.tolist()) == ([0], [0], [0.0])
