@@ -13,6 +13,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,15 @@ def _million(size: float) -> str:
     return f"{size / 2**20:,.1f}"
 
 
+def _length(name: str, result: Result) -> str:
+    f1 = result["group"]["f1"][name]
+    return f"{100 * f1['mean']:.2f}" + (f" ± {100 * f1['spread']:.2f}" if result["group"]["seeds"] > 1 else "")
+
+
+def _offset(far: str, result: Result) -> str:
+    return f"{result['offsets'][far]:,}"
+
+
 _TRAINED: Columns = {
     "corpus": _corpus,
     "architecture": lambda r: str(_recipe(r, "architecture") or "biaffine"),
@@ -98,6 +108,17 @@ COLUMNS: Mapping[str, Columns] = {
         "growth, MiB": lambda r: _million(r["growth_beyond_bytes"]),
         "device": _device,
     },
+    "lengths": {
+        "models": lambda r: r["group"]["name"],
+        "seeds": lambda r: str(r["group"]["seeds"]),
+        **{f"{name} words" if name != "all" else "all": partial(_length, name) for name in ("all", "1-4", "5-9", "10+", "5+")},
+        "p, 5+": lambda r: f"{r['group']['f1']['5+']['p']:.3f}" if "p" in r["group"]["f1"]["5+"] else "",
+    },
+    "locate_label": {
+        **{f"moved by {far}": partial(_offset, far) for far in ("0", "1", "2", "3", "4+")},
+        "seeds past the filter, an entity": lambda r: f"{r['seeds_passed_per_entity']:.1f}",
+        "different spans, an entity": lambda r: f"{r['spans_per_entity']:.1f}",
+    },
     "agreement": {
         "documents": lambda r: f"{r['documents']:,}",
         "float32, other batches": lambda r: _disagreement(r["float32_between_batches"]),
@@ -115,11 +136,17 @@ def _disagreement(measured: Mapping[str, float]) -> str:
 def table(what: str, results: Iterable[tuple[str, Result]]) -> str:
     """The rows of one kind of result, by file name."""
     columns = COLUMNS[what]
-    rows = [[*(cell(result) for cell in columns.values()), f"`{name}`"] for name, result in results if _kind(result) == what]
+    own = [(name, row) for name, result in results if _kind(result) == what for row in _rows(result)]
+    rows = [[*(cell(row) for cell in columns.values()), f"`{name}`"] for name, row in own]
     if not rows:
         return _NOTHING
     lines = [[*columns, "file"], ["---"] * (len(columns) + 1), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _rows(result: Result) -> list[Result]:
+    """A result is one row, unless it compares groups of models: those have one each."""
+    return [{**result, "group": group} for group in result["groups"]] if "groups" in result else [result]
 
 
 def read_results(folder: Path) -> list[tuple[str, Result]]:

@@ -57,11 +57,13 @@ def workshop(demo_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     words = [Document.from_words(["Pain", "in", "hip"], [Entity("Symptom", ((0, 3),))])]
     anyner.write(words, tmp_path / "posts.jsonl", "jsonl-tokens")
     (tmp_path / "notes.txt").write_text("Mild stiffness.\nHe took Cryoprin.\n", encoding="utf-8")
-    recipe = yaml.safe_load(read(ROOT / "recipes/biaffine/demo.yaml"))
-    recipe["data"]["synthetic"] |= SIZES
-    recipe["training"]["epochs"] = 1
-    (tmp_path / "recipes/biaffine").mkdir(parents=True)
-    (tmp_path / "recipes/biaffine/demo.yaml").write_text(yaml.safe_dump(recipe), encoding="utf-8")
+    for path in ROOT.glob("recipes/*/demo.yaml"):
+        recipe = yaml.safe_load(read(path))
+        recipe["data"]["synthetic"] |= SIZES
+        recipe["training"]["epochs"] = 1
+        copy = tmp_path / path.relative_to(ROOT)
+        copy.parent.mkdir(parents=True)
+        copy.write_text(yaml.safe_dump(recipe), encoding="utf-8")
     monkeypatch.setattr(embedded, "_SIZES", SIZES)
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -1,0 +1,62 @@
+"""Draws the figures of the pages from benchmarks/results/*.json, as SVG files in docs/figures. Needs `anyner[plots]`.
+
+python benchmarks/plots.py
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib import pyplot as plt
+
+ROOT = Path(__file__).resolve().parent.parent
+FIGURES = ROOT / "docs/figures"
+INK, ACCENT, PALE = "#1f2937", "#2563eb", "#bfdbfe"
+
+
+def offsets(result: dict[str, Any], path: Path) -> None:
+    """Figure 3 of Locate and Label: how far boundaries were moved."""
+    counts = result["offsets"]
+    figure, axes = plt.subplots(figsize=(5.2, 2.6))
+    bars = axes.bar(list(counts), list(counts.values()), color=ACCENT, width=0.6)
+    axes.bar_label(bars, fmt="{:,.0f}", color=INK, fontsize=8, padding=2)
+    axes.set(xlabel="words a boundary was moved by", ylabel="boundaries")
+    finished(figure, axes, path)
+
+
+def lengths(result: dict[str, Any], path: Path) -> None:
+    """Table 2 of Locate and Label: F1 by length, lengths that no seed had in training set apart."""
+    rows = result["lengths"]
+    figure, axes = plt.subplots(figsize=(6.4, 2.8))
+    colours = [ACCENT if row["seed_in_training"] else PALE for row in rows]
+    f1 = [100 * row["f1"] for row in rows]
+    bars = axes.bar([row["length"] for row in rows], f1, color=colours, edgecolor=ACCENT, width=0.7)
+    axes.bar_label(bars, labels=[f"{row['gold']:,}" for row in rows], color=INK, fontsize=7, padding=2)
+    axes.set(xlabel="words (numbers: gold entities; pale: no seed had this length in training)", ylabel="strict F1, %")
+    axes.set_ylim(0, 105)
+    finished(figure, axes, path)
+
+
+def finished(figure: Any, axes: Any, path: Path) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(colors=INK, labelsize=8)
+    figure.tight_layout()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None})
+    plt.close(figure)
+    print(path.relative_to(ROOT))
+
+
+def main() -> None:
+    mpl.rcParams.update({"svg.hashsalt": "anyner", "font.size": 9, "axes.labelsize": 8})
+    for file in sorted((ROOT / "benchmarks/results").glob("locate-label-*.json")):
+        result = json.loads(file.read_text(encoding="utf-8"))
+        offsets(result, FIGURES / f"{file.stem}-offsets.svg")
+        lengths(result, FIGURES / f"{file.stem}-lengths.svg")
+
+
+if __name__ == "__main__":
+    main()
