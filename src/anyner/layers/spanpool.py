@@ -24,10 +24,6 @@ class Spans:
     def __getitem__(self, chosen: Tensor) -> Spans:
         return Spans(self.sentence[chosen], self.first[chosen], self.last[chosen])
 
-    def joined(self, other: Spans) -> Spans:
-        pairs = zip((self.sentence, self.first, self.last), (other.sentence, other.first, other.last), strict=True)
-        return Spans(*(torch.cat(pair) for pair in pairs))
-
 
 class SpanMaxima:
     """The maximum over any span of words in two gathers, from a table made once in O(M log M)."""

@@ -40,8 +40,6 @@ class Config(HeadConfig):
     """Off: every seed goes on to the regressor and the classifier."""
     regressor: bool = True
     """Off: seeds are classified where they are."""
-    classify_seeds: bool = False
-    """Whether the classifier also reads each seed where it lay, so that a wrong move of the regressor can be made good."""
     offsets: Literal["linear", "tanh", "sigmoid"] = "linear"
     """What the regressor's output goes through; tanh and sigmoid are shares of the sentence, sigmoid moves to the right only."""
     positive_iou: float = Field(default=0.7, ge=0.0, lt=1.0)

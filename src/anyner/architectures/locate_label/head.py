@@ -78,15 +78,14 @@ class Head(base.Head):
         if self.regressor is not None:
             offsets = self._offsets(reader, targets.seeds)  # (Q, 2)
             parts["regressor"] = self._moving(offsets, targets)
-            moved = self._candidates(targets.seeds, shifted(targets.seeds, offsets.detach(), reader.last_word))
+            moved = shifted(targets.seeds, offsets.detach(), reader.last_word)
         label, iou = targets.labels_at(moved, config.label_iou)  # (Q,) each
         logits = self.classifier(reader, moved)  # (Q, 1 + C)
         unknown = functional.pad(~gold.annotated, (1, 0))[moved.sentence]  # (Q, 1 + C)
         focus = config.focus if config.loss_compat or config.classifier_loss == "focal" else 0.0
         loss = losses.class_focal(logits.masked_fill(unknown, -1e4), label, focus)
-        parts["classifier"] = self._part(
-            loss, self._weights(iou, label > 0), torch.ones_like(label > 0), config.classifier_weight
-        )
+        everything = torch.ones_like(targets.positive)
+        parts["classifier"] = self._part(loss, self._weights(iou, label > 0), everything, config.classifier_weight)
         return parts
 
     def _sampled(self, states: States, entities: Entities, draw: Draw) -> Seeds:
@@ -94,10 +93,6 @@ class Head(base.Head):
         rule = Rule(config.seed_lengths(all_lengths=False), config.positive_iou, config.negatives, config.spare_negatives)
         most = max(states.lengths) * config.longest
         return sampled(states.lengths, entities, rule, draw.uniform("negatives", states.content_keys, most))
-
-    def _candidates(self, seeds: Spans, moved: Spans) -> Spans:
-        """What the classifier reads: the moved seeds, and behind them, if asked for, the seeds."""
-        return moved.joined(seeds) if self.settings.classify_seeds and self.regressor is not None else moved
 
     def _weights(self, iou: Tensor, positive: Tensor) -> Tensor:
         return losses.soft_weights(iou, positive, self.settings.softness) if self.settings.soft_examples else torch.ones_like(iou)
@@ -132,10 +127,9 @@ class Head(base.Head):
     def propose(self, states: States, decoding: Decoding, draw: Draw) -> LabelledSpans:
         reader = SpanReader.of(states)
         located = self.locate(reader, decoding)
-        words, moved = states.words.shape[1], self._candidates(located.seeds, located.moved)
+        words, moved = states.words.shape[1], located.moved
         key, became = torch.unique((moved.sentence * words + moved.first) * words + moved.last, return_inverse=True)  # (U,) (N,)
-        chance = located.filter.repeat(len(moved) // max(1, len(located.seeds)))  # (N,)
-        passed = torch.zeros(len(key), device=key.device).scatter_reduce(0, became, chance, "amax")  # (U,)
+        passed = torch.zeros(len(key), device=key.device).scatter_reduce(0, became, located.filter, "amax")  # (U,)
         spans = Spans(key // (words * words), key // words % words, key % words)
         score, label = self.classifier(reader, spans).softmax(-1).max(-1)  # (U,) each
         return LabelledSpans(torch.stack([spans.sentence, label - 1, spans.first, spans.last], dim=1), score, passed)

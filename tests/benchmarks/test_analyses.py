@@ -1,0 +1,101 @@
+"""The scripts behind the figures run, and what they count adds up."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import anyner
+from anyner.corpora.synthetic import synthetic
+from anyner.training.config import Recipe
+
+ROOT = Path(__file__).parent.parent.parent
+Script = Callable[..., None]
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Script:
+    """Runs a script of benchmarks/ in this process, with arguments."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+
+    def run(name: str, *arguments: object) -> None:
+        monkeypatch.setattr(sys, "argv", [f"benchmarks/{name}.py", *map(str, arguments)])
+        importlib.import_module(name).main()
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def located(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small locate_label model whose seeds leave lengths out."""
+    recipe = Recipe.of(
+        {
+            "data": {"synthetic": {"contiguous": True, "train": 100, "dev": 20, "test": 20}},
+            "encoder": {"fresh_width": 48, "fresh_layers": 1, "fresh_vocabulary": 400, "dropout": 0.0},
+            "architecture": "locate_label",
+            "head": {"lengths": [1, 2, 4, 6]},
+            "training": {"epochs": 10, "batch_sentences": 8, "encoder_lr": 3e-3, "head_lr": 3e-3},
+        },
+        "recipe",
+    )
+    return anyner.train(recipe, tmp_path_factory.mktemp("located") / "model").folder
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    path = tmp_path / "corpus.jsonl"
+    anyner.write(synthetic(60, seed=8, contiguous=True).documents, path, "jsonl")
+    return path
+
+
+def result(path: Path) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    assert "python benchmarks/" in read["command"]
+    return read
+
+
+def test_the_first_stage_is_counted(script: Script, located: Path, corpus: Path, tmp_path: Path) -> None:
+    script("locate_label", located, corpus, "-o", tmp_path / "out.json")
+    found = result(tmp_path / "out.json")
+    documents = anyner.read(corpus).documents
+    predicted = anyner.load(located).predict([document.text for document in documents])
+    entities = sum(len(document.entities) for document in predicted)
+    assert entities > 40
+    assert sum(found["offsets"].values()) >= 2 * entities, "every entity comes of a seed, which has two boundaries"
+    assert found["seeds_passed_per_entity"] >= found["spans_per_entity"] > 0
+    assert sum(row["gold"] for row in found["lengths"]) == sum(len(document.entities) for document in documents)
+    assert {row["length"] for row in found["lengths"] if not row["seed_in_training"]} >= {"3", "5"}
+    right = sum(row["recall"] * row["gold"] for row in found["lengths"])
+    strict = anyner.evaluate(anyner.load(located), documents).strict
+    assert right == pytest.approx(strict.correct)
+
+
+def test_groups_of_models_are_compared_by_length(script: Script, located: Path, corpus: Path, tmp_path: Path) -> None:
+    groups = [f"all lengths={located},{located}", f"same={located},{located}", f"few={located},{located}@all_lengths=false"]
+    script("lengths", *groups, "--corpus", corpus, "--resamples", 50, "-o", tmp_path / "out.json")
+    first, same, few = result(tmp_path / "out.json")["groups"]
+    strict = anyner.evaluate(anyner.load(located), anyner.read(corpus).documents).strict
+    assert first["f1"]["all"]["seeds"] == pytest.approx([strict.f1] * 2)
+    assert first["f1"]["all"]["entities"] == strict.gold == first["f1"]["1-4"]["entities"] + first["f1"]["5+"]["entities"]
+    assert (same["f1"]["5+"]["first_is_better_by"], same["f1"]["5+"]["p"]) == (0.0, 1.0)
+    assert few["options"] == {"all_lengths": False}
+    assert few["f1"]["all"]["mean"] == pytest.approx(first["f1"]["all"]["mean"] - few["f1"]["all"]["first_is_better_by"])
+
+
+def test_a_holdout_keeps_documents_together_and_loses_none(script: Script, tmp_path: Path) -> None:
+    documents = [
+        anyner.Document.from_words(["Pain", str(place)], (), id=str(place), doc=f"d{place // 3}", sentence=place % 3)
+        for place in range(30)
+    ]
+    anyner.write(documents, tmp_path / "all.jsonl", "jsonl-tokens")
+    script("holdout", tmp_path / "all.jsonl", tmp_path / "train.jsonl", tmp_path / "dev.jsonl", "--share", 0.2)
+    train, dev = (anyner.read(tmp_path / f"{name}.jsonl").documents for name in ("train", "dev"))
+    assert sorted(document.id or "" for document in (*train, *dev)) == sorted(document.id or "" for document in documents)
+    assert len(dev) == 6
+    assert {document.doc for document in train}.isdisjoint(document.doc for document in dev)
