@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("README.md", "benchmarks/README.md")
+PAGES = ("README.md", "benchmarks/README.md", "docs/locate-label.md")
 _MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _NOTHING = "No results yet.\n"
 
@@ -72,6 +72,11 @@ def _length(name: str, result: Result) -> str:
     return f"{100 * f1['mean']:.2f}" + (f" ± {100 * f1['spread']:.2f}" if result["group"]["seeds"] > 1 else "")
 
 
+def _chance(result: Result) -> str:
+    p = result["group"]["f1"]["5+"].get("p")
+    return "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
 def _offset(far: str, result: Result) -> str:
     return f"{result['offsets'][far]:,}"
 
@@ -112,7 +117,7 @@ COLUMNS: Mapping[str, Columns] = {
         "models": lambda r: r["group"]["name"],
         "seeds": lambda r: str(r["group"]["seeds"]),
         **{f"{name} words" if name != "all" else "all": partial(_length, name) for name in ("all", "1-4", "5-9", "10+", "5+")},
-        "p, 5+": lambda r: f"{r['group']['f1']['5+']['p']:.3f}" if "p" in r["group"]["f1"]["5+"] else "",
+        "p, 5+": _chance,
     },
     "locate_label": {
         **{f"moved by {far}": partial(_offset, far) for far in ("0", "1", "2", "3", "4+")},

@@ -38,7 +38,12 @@ class SpanMaxima:
         rows = self._table.view(-1, width)
         level, second = entries(spans.first, spans.last)
         base = (spans.sentence * levels + level) * words
-        return torch.maximum(rows[base + spans.first], rows[base + second])
+        return torch.maximum(rows.index_select(0, base + spans.first), rows.index_select(0, base + second))
+
+
+def at_words(words: Tensor, sentence: Tensor, word: Tensor) -> Tensor:
+    """Vectors of single words (N,) out of (B, M, d): (N, d). By `index_select`, whose way back does not sort as indexing does."""
+    return words.flatten(0, 1).index_select(0, sentence * words.shape[1] + word)
 
 
 def maxima_by_length(words: Tensor, longest: int) -> Tensor:

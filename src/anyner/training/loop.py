@@ -158,14 +158,16 @@ class Trainer:
         proposer = self.recognizer.proposer
         examples = [self.examples[place] for place in stand_in]
         if self.config.word_dropout and self._frozen is None:
-            examples = [self._with_hidden_words(example, epoch) for example in examples]
+            examples = self._with_hidden_words(examples, epoch)
         batch = training_batch(examples, proposer.vocabulary.frame, proposer.prompt, self.model.encoder.features)
         return _Share(stand_in, batch.to(self._device), counts=bool(mine))
 
-    def _with_hidden_words(self, example: Example, epoch: int) -> Example:
-        window = example.window
-        drawn = Draw(self.config.seed, epoch + 1).uniform("word dropout", [window.content_key], len(window.words))[0]
-        return example.without(drawn < self.config.word_dropout, self.recognizer.vocabulary.frame.unknown)
+    def _with_hidden_words(self, examples: Sequence[Example], epoch: int) -> list[Example]:
+        keys = [example.window.content_key for example in examples]
+        lengths = [len(example.window.words) for example in examples]
+        drawn = Draw(self.config.seed, epoch + 1).uniform("word dropout", keys, max(lengths))
+        hidden, unknown = drawn < self.config.word_dropout, self.recognizer.vocabulary.frame.unknown
+        return [one.without(row[:length], unknown) for one, row, length in zip(examples, hidden, lengths, strict=True)]
 
     def _one_batch(self, share: _Share, epoch: int, number: int, together: int, sums: LossSums) -> None:
         """Gradients of one batch, and a step after the last of those whose gradients are averaged `together`."""

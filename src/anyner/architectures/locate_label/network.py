@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from anyner.architectures.locate_label.config import Config
 from anyner.encoding.encoder import States
-from anyner.layers.spanpool import SpanMaxima, Spans, maxima_by_length
+from anyner.layers.spanpool import SpanMaxima, Spans, at_words, maxima_by_length
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class SpanNetwork(nn.Module):
             first, last = (first - 1).clamp(min=0), torch.minimum(last + 1, reader.last_word[spans.sentence])
         left, right = self.by_word(reader.states.words, reader.states.cls)
         maximum = self.maximum(self.dropout(reader.maxima.of(spans)))  # (N, h)
-        return self._answer(maximum + left[spans.sentence, first] + right[spans.sentence, last])
+        return self._answer(maximum + at_words(left, spans.sentence, first) + at_words(right, spans.sentence, last))
 
     def everywhere(self, words: Tensor, cls: Tensor, longest: int) -> Tensor:
         """For every span of up to `longest` words by its inner words, without lists of spans: (B, L, M, outputs), float32."""
