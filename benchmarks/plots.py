@@ -40,6 +40,35 @@ def lengths(result: dict[str, Any], path: Path) -> None:
     finished(figure, axes, path)
 
 
+def steps_and_spans(result: dict[str, Any], path: Path) -> None:
+    """Figures 3 and 4 of DiffusionNER: F1 and speed over denoising steps, one line for each number of spans."""
+    figure, panels = plt.subplots(1, 2, figsize=(7.6, 2.9))
+    every = sorted({point["spans"] for point in result["curves"]})
+    for place, spans in enumerate(every):
+        own = [point for point in result["curves"] if point["spans"] == spans]
+        steps = [point["steps"] for point in own]
+        shade = mpl.colormaps["viridis"](0.9 - 0.8 * place / max(len(every) - 1, 1))
+        panels[0].plot(steps, [100 * point["f1"] for point in own], "o-", color=shade, markersize=3, label=f"{spans} spans")
+        panels[1].plot(steps, [point["sentences_per_second"] for point in own], "o-", color=shade, markersize=3)
+    panels[0].set(xlabel="denoising steps", ylabel="strict F1, %")
+    panels[1].set(xlabel="denoising steps", ylabel="sentences a second", ylim=(0, None))
+    panels[0].legend(fontsize=7, frameon=False)
+    panels[1].spines[["top", "right"]].set_visible(False)
+    finished(figure, panels[0], path)
+
+
+def convergence(result: dict[str, Any], path: Path) -> None:
+    """Development F1 after every epoch, one line for each variant."""
+    figure, axes = plt.subplots(figsize=(6.4, 3.2))
+    for place, row in enumerate(result["variants"]):
+        shade = mpl.colormaps["viridis"](0.9 - 0.8 * place / max(len(result["variants"]) - 1, 1))
+        epochs = range(1, len(row["dev_f1"]) + 1)
+        axes.plot(epochs, [100 * f1 for f1 in row["dev_f1"]], "o-", color=shade, markersize=3, label=row["name"])
+    axes.set(xlabel="epoch", ylabel="development F1, %", ylim=(0, 100))
+    axes.legend(fontsize=7, frameon=False)
+    finished(figure, axes, path)
+
+
 def finished(figure: Any, axes: Any, path: Path) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(colors=INK, labelsize=8)
@@ -50,12 +79,21 @@ def finished(figure: Any, axes: Any, path: Path) -> None:
     print(path.relative_to(ROOT))
 
 
+DRAWN = (
+    ("locate_label", "-offsets", offsets),
+    ("locate_label", "-lengths", lengths),
+    ("diffusion", "", steps_and_spans),
+    ("variants", "", convergence),
+)
+
+
 def main() -> None:
     mpl.rcParams.update({"svg.hashsalt": "anyner", "font.size": 9, "axes.labelsize": 8})
-    for file in sorted((ROOT / "benchmarks/results").glob("locate-label-*.json")):
+    for file in sorted((ROOT / "benchmarks/results").glob("*.json")):
         result = json.loads(file.read_text(encoding="utf-8"))
-        offsets(result, FIGURES / f"{file.stem}-offsets.svg")
-        lengths(result, FIGURES / f"{file.stem}-lengths.svg")
+        for what, ending, draw in DRAWN:
+            if result["what"] == what:
+                draw(result, FIGURES / f"{file.stem}{ending}.svg")
 
 
 if __name__ == "__main__":

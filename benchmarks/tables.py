@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = ("README.md", "benchmarks/README.md", "docs/locate-label.md")
+PAGES = ("README.md", "benchmarks/README.md", "docs/locate-label.md", "docs/diffusion-ner.md")
 _MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _NOTHING = "No results yet.\n"
 
@@ -77,6 +77,11 @@ def _chance(result: Result) -> str:
     return "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
+def _epoch(epoch: int, result: Result) -> str:
+    f1 = result["variant"]["dev_f1"]
+    return f"{100 * f1[epoch - 1]:.1f}" if len(f1) >= epoch else ""
+
+
 def _offset(far: str, result: Result) -> str:
     return f"{result['offsets'][far]:,}"
 
@@ -119,6 +124,10 @@ COLUMNS: Mapping[str, Columns] = {
         **{f"{name} words" if name != "all" else "all": partial(_length, name) for name in ("all", "1-4", "5-9", "10+", "5+")},
         "p, 5+": _chance,
     },
+    "variants": {
+        "variant": lambda r: r["variant"]["name"],
+        **{f"epoch {epoch}": partial(_epoch, epoch) for epoch in (2, 4, 6, 8, 10)},
+    },
     "locate_label": {
         **{f"moved by {far}": partial(_offset, far) for far in ("0", "1", "2", "3", "4+")},
         "seeds past the filter, an entity": lambda r: f"{r['seeds_passed_per_entity']:.1f}",
@@ -151,7 +160,10 @@ def table(what: str, results: Iterable[tuple[str, Result]]) -> str:
 
 def _rows(result: Result) -> list[Result]:
     """A result is one row, unless it compares groups of models: those have one each."""
-    return [{**result, "group": group} for group in result["groups"]] if "groups" in result else [result]
+    for key, one in (("groups", "group"), ("variants", "variant")):
+        if key in result:
+            return [{**result, one: row} for row in result[key]]
+    return [result]
 
 
 def read_results(folder: Path) -> list[tuple[str, Result]]:

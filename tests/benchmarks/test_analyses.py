@@ -99,3 +99,36 @@ def test_a_holdout_keeps_documents_together_and_loses_none(script: Script, tmp_p
     assert sorted(document.id or "" for document in (*train, *dev)) == sorted(document.id or "" for document in documents)
     assert len(dev) == 6
     assert {document.doc for document in train}.isdisjoint(document.doc for document in dev)
+
+
+def test_spans_steps_seeds_and_swaps_of_a_diffusion_model_are_measured(script: Script, corpus: Path, tmp_path: Path) -> None:
+    recipe = Recipe.of(
+        {
+            "data": {"synthetic": {"contiguous": True, "train": 60, "dev": 20, "test": 20}},
+            "encoder": {"fresh_width": 48, "fresh_layers": 1, "fresh_vocabulary": 400, "dropout": 0.0},
+            "architecture": "diffusion_ner",
+            "head": {"width": 32, "feed_forward": 32},
+            "training": {"epochs": 6, "batch_sentences": 8, "encoder_lr": 3e-3, "head_lr": 3e-3},
+        },
+        "recipe",
+    )
+    model = anyner.train(recipe, tmp_path / "model").folder
+    script("diffusion", model, corpus, "--seeds", 2, "--spans", 5, 60, "--steps", 1, 5, "-o", tmp_path / "out.json")
+    found = result(tmp_path / "out.json")
+    assert [(point["spans"], point["steps"]) for point in found["curves"]] == [(5, 1), (5, 5), (60, 1), (60, 5)]
+    strict = anyner.evaluate(anyner.load(model), anyner.read(corpus).documents).strict
+    assert found["curves"][-1]["f1"] == pytest.approx(strict.f1) == pytest.approx(found["seeds"]["f1"][0])
+    assert [row["step"] for row in found["swap"]] == [0, 50, 199, 399, 599, 799, 999]
+    assert all(0 <= row["followed"] + row["stayed"] <= 1 for row in found["swap"])
+
+
+def test_variants_are_trained_and_kept_epoch_by_epoch(script: Script, tmp_path: Path) -> None:
+    small = ["data.synthetic.train=30", "data.synthetic.dev=10", "training.epochs=2", "encoder.fresh_width=16"]
+    settings = [argument for change in small for argument in ("--set", change)]
+    recipe = ROOT / "recipes/biaffine/demo.yaml"
+    script("variants", recipe, "as it is", "narrow: head.width=8", *settings, "-o", tmp_path / "out.json")
+    found = result(tmp_path / "out.json")
+    assert [(row["name"], row["set"], len(row["dev_f1"])) for row in found["variants"]] == [
+        ("as it is", [], 2), ("narrow", ["head.width=8"], 2),
+    ]  # fmt: skip
+    assert "width" not in found["recipe"].get("head", {})

@@ -1,0 +1,97 @@
+"""Settings of boundary denoising diffusion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from anyner.architectures.settings import HeadConfig, Options, Shape, Threshold
+from anyner.text.align import WordEntity
+
+
+class DiffusionOptions(Options):
+    spans: int = Field(default=60, ge=1)
+    """Noisy spans to start from, the paper's K; independent of training."""
+    steps: int = Field(default=5, ge=1)
+    """Denoising steps, the paper's gamma."""
+    eta: float = Field(default=1.0, ge=0.0, le=1.0)
+    """Fresh noise in each step: 0 none, as in the paper; 1 as much as was taken away, as in the authors' code."""
+    samples: int = Field(default=1, ge=1)
+    """How often to start anew; an entity's score is then the mean over all samples, those that miss it counting as 0."""
+    every_step: bool = False
+    """Whether what the steps before the last found counts too."""
+    renewal: bool = False
+    """Whether spans that found nothing start anew from fresh noise before the next step."""
+
+
+class Config(HeadConfig):
+    architecture: Literal["diffusion_ner"] = "diffusion_ner"
+    spans: int = Field(default=60, ge=1)
+    """Noisy spans of a sentence in training, the paper's K."""
+    schedule: Literal["cosine", "linear"] = "cosine"
+    diffusion_steps: int = Field(default=1000, ge=2)
+    """Steps from a clean span to noise, the paper's T."""
+    state: Literal["width", "boundaries"] = "width"
+    """What is noised: first word and width (the authors' code), or first and last word (the paper)."""
+    scale: float = Field(default=1.0, gt=0.0)
+    """How far a clean state reaches beside noise of spread 1, the paper's lambda."""
+    width: int = Field(default=256, ge=8)
+    """Width of the denoiser, independent of the encoder's."""
+    layers: int = Field(default=2, ge=0)
+    heads: int = Field(default=4, ge=1)
+    feed_forward: int = Field(default=512, ge=1)
+    dropout: float = Field(default=0.1, ge=0.0, lt=1.0)
+    span_features: Literal["boundaries", "mean", "both"] = "boundaries"
+    """What a span is seen as: its first and last word (code), the mean of its words (paper), or both."""
+    slot_embedding: bool = False
+    """Whether every span also knows its number (code) or not (paper)."""
+    time: Literal["add", "scale_shift"] = "add"
+    """How the step enters."""
+    time_in_attention: bool = True
+    """Whether the step is known before the layers, or only behind them as in paper and code."""
+    word_positions: bool = True
+    """Whether words and spans know where in the sentence they are, or only what stands there as in paper and code."""
+    type_reads: Literal["boundaries", "span"] = "boundaries"
+    """What the type is read from: the words that the pointers point at and the span, or the span alone (paper and code)."""
+    self_attention: bool = True
+    cross_attention: bool = True
+    pointer: Literal["bilinear", "additive"] = "bilinear"
+    """How a span points at its boundary words: a product (fast), or the paper's sum through a layer."""
+    boundary_prior: float = Field(default=0.075, gt=0.0, lt=1.0)
+    """Probability of being a boundary that every word starts with: few are, and learning that first would waste steps."""
+    expansion: Literal["repeat", "random"] = "repeat"
+    """How gold is filled up to `spans` before noising: by repetition, or by random spans."""
+    assignment: Literal["repeat", "one_to_one"] = "repeat"
+    """Whether gold labels are repeated to all spans (code) or all but one span for each entity learn none (paper)."""
+    matching: Literal["inputs", "predictions"] = "inputs"
+    """Whether a span learns the entity nearest to where it lies, or the one that fits its answer best (paper and code)."""
+    tie: float = Field(default=1.0, ge=0.0)
+    """How strongly matching by predictions prefers the entity that was noised into a span, the less the more noise there is."""
+    none_weight: float = Field(default=0.2, gt=0.0)
+    """Weight of spans that should become nothing."""
+    boundary_weight: float = Field(default=1.0, ge=0.0)
+    type_weight: float = Field(default=1.0, ge=0.0)
+
+    @model_validator(mode="after")
+    def _divides(self) -> Self:
+        if self.width % self.heads or self.width % 2:
+            raise ValueError(f"width {self.width} must be even and a multiple of heads {self.heads}")
+        return self
+
+    def unreachable(self, entities: Sequence[WordEntity], pieces: Sequence[int]) -> list[str | None]:
+        reasons = super().unreachable(entities, pieces)
+        taken: set[object] = set()
+        for place, entity in enumerate(entities):
+            if reasons[place] is None and entity.fragments in taken:
+                reasons[place] = "a second label on the same words"
+            taken.add(entity.fragments)
+        return reasons
+
+    def thresholds(self) -> tuple[Threshold, ...]:
+        """The paper's phi, as the mean of the three probabilities instead of their sum."""
+        return (Threshold("score", 0.2, 0.8, tuple(round(0.2 + 0.025 * i, 3) for i in range(32))),)
+
+    def shapes(self) -> frozenset[Shape]:
+        return frozenset({"flat", "nested", "crossing"})

@@ -1,0 +1,137 @@
+"""Noisy spans are denoised into entities: trained from gold that was noised, predicting from pure noise in a few steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from anyner.architectures import base
+from anyner.architectures.base import Losses, LossPart
+from anyner.architectures.diffusion_ner.config import Config, DiffusionOptions
+from anyner.architectures.diffusion_ner.decode import decode
+from anyner.architectures.diffusion_ner.denoiser import Answers, Denoiser, Sentence
+from anyner.architectures.diffusion_ner.matching import by_inputs, by_predictions, costs
+from anyner.architectures.diffusion_ner.noising import GoldRows, noised
+from anyner.architectures.diffusion_ner.schedule import denoising_pairs, earlier, schedule_of
+from anyner.architectures.diffusion_ner.state import clean_state, spans_at
+from anyner.architectures.draw import Draw
+from anyner.architectures.settings import Decoding, HeadConfig
+from anyner.encoding.batch import Gold
+from anyner.encoding.encoder import Encoder, States
+from anyner.layers.assignment import NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class DenoisedSpans(base.Proposals):
+    """P spans that ended as some entity; several may have ended as the same."""
+
+    place: Tensor  # (P, 5) sentence, first word, last word (inclusive), label, sample
+    score: Tensor  # (P,) mean of the three probabilities
+
+
+class Head(base.Head):
+    Config = Config
+    CallOptions = DiffusionOptions
+    decode = staticmethod(decode)
+
+    def __init__(self, config: HeadConfig, labels: Sequence[str], encoder: Encoder) -> None:
+        super().__init__(config, labels, encoder)
+        assert isinstance(config, Config)
+        self.settings = config
+        self.schedule = schedule_of(config.schedule, config.diffusion_steps)
+        self.denoiser = Denoiser(config, encoder.width, len(labels) + 1)
+
+    def loss(self, states: States, gold: Gold, draw: Draw) -> Losses:
+        config, rows = self.settings, GoldRows.of(gold.host, len(states.lengths))
+        noisy = noised(rows, states, config, self.schedule, draw)
+        first, last, step = (states.placed(array) for array in (noisy.first.numpy(), noisy.last.numpy(), noisy.step))
+        gold_first, gold_last, gold_label = states.placed(np.stack([rows.first, rows.last, rows.label]))  # (B, G) each
+        answers = self.denoiser(self.denoiser.read(states), first, last, step)
+        if config.matching == "inputs":
+            assigned = by_inputs(rows, noisy)
+        else:
+            cost = costs(_detached(answers), gold_first, gold_last, gold_label).cpu().numpy()  # the batch's one wait
+            assigned = by_predictions(cost, rows, noisy, self.schedule.kept[noisy.step].astype(np.float32), config)
+        entity = states.placed(assigned)  # (B, K)
+        matched, place = entity != NOTHING, entity.clamp(min=0)
+        label = torch.where(matched, gold_label.gather(1, place) + 1, 0)  # (B, K)
+        left, right = (
+            self._pointing(logits, target.gather(1, place), states.word_mask)
+            for logits, target in ((answers.left, gold_first), (answers.right, gold_last))
+        )
+        weight = torch.where(matched, 1.0, config.none_weight)
+        unknown = functional.pad(~gold.annotated, (1, 0))[:, None]  # (B, 1, 1 + C)
+        types = functional.cross_entropy(
+            answers.types.masked_fill(unknown, -1e4).flatten(0, 1), label.flatten(), reduction="none"
+        ).view_as(weight)  # (B, K)
+        return {
+            "boundary": LossPart(torch.where(matched, left + right, 0.0).sum(), matched.sum(), config.boundary_weight),
+            "type": LossPart((weight * types).sum(), weight.sum(), config.type_weight),
+        }
+
+    @staticmethod
+    def _pointing(logits: Tensor, target: Tensor, word_mask: Tensor) -> Tensor:
+        """Binary cross-entropy over the words, summed: (B, K)."""
+        wanted = functional.one_hot(target, logits.shape[2]).to(logits.dtype)  # (B, K, M)
+        loss = functional.binary_cross_entropy_with_logits(logits, wanted, reduction="none")
+        return torch.where(word_mask[:, None], loss, 0.0).sum(2)
+
+    def propose(self, states: States, decoding: Decoding, draw: Draw) -> DenoisedSpans:
+        options = decoding.options
+        assert isinstance(options, DiffusionOptions)
+        sentence = self.denoiser.read(states)
+        places, scores = [], []
+        for sample in range(options.samples):
+            for answer in self._denoised(states, sentence, options, draw, sample):
+                place, score = self._read_off(answer, decoding.thresholds["score"] / options.samples)
+                places.append(functional.pad(place, (0, 1), value=sample))
+                scores.append(score)
+        return DenoisedSpans(torch.cat(places), torch.cat(scores))
+
+    def _denoised(self, states: States, sentence: Sentence, options: DiffusionOptions, draw: Draw, sample: int) -> list[Answers]:
+        """The answers that count, of the last step or of all."""
+        config = self.settings
+        words = (states.word_mask.sum(1))[:, None]  # (B, 1)
+        state = self._noise(states, f"start of sample {sample}", options.spans, draw)  # (B, K, 2)
+        given: list[Answers] = []
+        for here, there in denoising_pairs(config.diffusion_steps, options.steps):
+            first, last = spans_at(state, words, config.state, config.scale)
+            step = torch.full((len(state),), here, device=state.device)
+            answers = self.denoiser(sentence, first, last, step)
+            given.append(answers)
+            if there < 0:
+                break
+            with base.exact(state.device):
+                left, right = answers.left.argmax(2), answers.right.argmax(2)
+                clean = clean_state(left, torch.maximum(left, right), words, config.state, config.scale)
+                fresh = self._noise(states, f"step {there} of sample {sample}", options.spans, draw) if options.eta else None
+                kept = (float(self.schedule.kept[here]), float(self.schedule.kept[there]))
+                state = earlier(state, clean, kept, options.eta, fresh)
+                if options.renewal:
+                    lost = (right < left) | (answers.types.argmax(2) == 0)
+                    anew = self._noise(states, f"renewal at {there} of sample {sample}", options.spans, draw)
+                    state = torch.where(lost[..., None], anew, state)
+        return given if options.every_step else given[-1:]
+
+    def _noise(self, states: States, purpose: str, spans: int, draw: Draw) -> Tensor:
+        return states.placed(draw.normal(purpose, states.content_keys, 2 * spans).reshape(-1, spans, 2))
+
+    @staticmethod
+    def _read_off(answers: Answers, least: float) -> tuple[Tensor, Tensor]:
+        """Spans that are some entity, with at least that score: (P, 4) sentence, first, last, label, and (P,)."""
+        left, first = answers.left.sigmoid().max(2)  # (B, K) each
+        right, last = answers.right.sigmoid().max(2)
+        type_, label = answers.types.softmax(-1).max(2)
+        score = (left + right + type_) / 3
+        sentence, slot = ((label > 0) & (first <= last) & (score >= least)).nonzero().unbind(1)  # (P,) each
+        chosen = (first[sentence, slot], last[sentence, slot], label[sentence, slot] - 1)
+        return torch.stack([sentence, *chosen], dim=1), score[sentence, slot]
+
+
+def _detached(answers: Answers) -> Answers:
+    return Answers(answers.left.detach(), answers.right.detach(), answers.types.detach())

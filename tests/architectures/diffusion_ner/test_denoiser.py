@@ -1,0 +1,80 @@
+"""The denoiser: what it reads and what it must not depend on."""
+
+from typing import Any
+
+import pytest
+import torch
+from diffusion_batches import LENGTHS, alone, head_of, states_of
+
+FIRST = torch.tensor([[0, 1, 4], [0, 0, 0], [1, 2, 0]])
+LAST = torch.tensor([[2, 1, 4], [0, 0, 0], [2, 2, 2]])
+STEP = torch.tensor([3, 500, 999])
+VARIANTS: list[dict[str, Any]] = [
+    {}, {"span_features": "mean"}, {"span_features": "both"}, {"slot_embedding": True}, {"time": "scale_shift"},
+    {"time_in_attention": False}, {"time_in_attention": False, "time": "scale_shift"}, {"self_attention": False},
+    {"cross_attention": False}, {"self_attention": False, "cross_attention": False}, {"layers": 0}, {"pointer": "additive"},
+    {"word_positions": False}, {"type_reads": "span"},
+]  # fmt: skip
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("settings", VARIANTS, ids=str)
+def test_padding_changes_nothing(settings: dict[str, Any]) -> None:
+    denoiser, states = head_of(**settings).denoiser, states_of()
+    together = denoiser(denoiser.read(states), FIRST, LAST, STEP)
+    for sentence, length in enumerate(LENGTHS):
+        own = slice(sentence, sentence + 1)
+        one = denoiser(denoiser.read(alone(states, sentence)), FIRST[own], LAST[own], STEP[own])
+        assert torch.allclose(one.left[0], together.left[sentence, :, :length], atol=1e-5)
+        assert torch.allclose(one.right[0], together.right[sentence, :, :length], atol=1e-5)
+        assert torch.allclose(one.types[0], together.types[sentence], atol=1e-5)
+        assert (together.left[sentence, :, length:] == -1e4).all(), "padding is never pointed at"
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("settings", VARIANTS, ids=str)
+def test_answers_depend_on_the_span_and_on_the_step(settings: dict[str, Any]) -> None:
+    denoiser, states = head_of(**settings).denoiser, states_of((5,))
+    sentence = denoiser.read(states)
+    here, there, later = (
+        denoiser(sentence, torch.tensor([[first]]), torch.tensor([[4]]), torch.tensor([step])).left
+        for first, step in ((0, 3), (2, 3), (0, 900))
+    )
+    assert not torch.allclose(here, there, atol=1e-6)
+    assert not torch.allclose(here, later, atol=1e-6)
+
+
+@torch.no_grad()
+def test_without_slots_the_order_of_spans_does_not_matter() -> None:
+    states, turned = states_of(), torch.tensor([2, 0, 1])
+    for slots in (False, True):
+        denoiser = head_of(slot_embedding=slots).denoiser
+        sentence = denoiser.read(states)
+        one = denoiser(sentence, FIRST, LAST, STEP).types[:, turned]
+        other = denoiser(sentence, FIRST[:, turned], LAST[:, turned], STEP).types
+        assert torch.allclose(one, other, atol=1e-5) != slots
+
+
+@torch.no_grad()
+def test_spans_that_do_not_see_each_other_answer_alone() -> None:
+    denoiser, states = head_of(self_attention=False).denoiser, states_of()
+    sentence = denoiser.read(states)
+    together, one = denoiser(sentence, FIRST, LAST, STEP), denoiser(sentence, FIRST[:, :1], LAST[:, :1], STEP)
+    assert torch.allclose(together.left[:, :1], one.left, atol=1e-5)
+
+
+def test_the_additive_pointer_is_the_papers_and_its_gradient_is_right() -> None:
+    """One tensor of all spans, words and widths is never kept: made in parts without gradients, made again with them."""
+    pointer = head_of(pointer="additive").denoiser.left_pointer
+    assert pointer.output is not None
+    spans = torch.randn(2, 19, 8, generator=torch.Generator().manual_seed(0), requires_grad=True)
+    words = torch.randn(2, 4, 8, generator=torch.Generator().manual_seed(1))
+    summed = torch.relu(pointer.of_spans(spans)[:, :, None] + words[:, None])  # (B, K, M, w)
+    expected = (summed @ pointer.output.weight[0]) + pointer.output.bias + pointer.bias
+    found = pointer(spans, words)
+    assert torch.allclose(found, expected, atol=1e-5)
+    with torch.no_grad():
+        assert torch.allclose(pointer(spans, words), expected, atol=1e-5)
+    (wanted,) = torch.autograd.grad(expected.square().sum(), spans)
+    (got,) = torch.autograd.grad(found.square().sum(), spans)
+    assert torch.allclose(got, wanted, atol=1e-4)

@@ -1,0 +1,157 @@
+"""Losses against loops, and the way from noise to proposals."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from diffusion_batches import ENTITIES, LABELS, LENGTHS, alone, decoding, gold_of, head_of, states_of
+
+from anyner.architectures.diffusion_ner.config import Config
+from anyner.architectures.diffusion_ner.denoiser import Answers
+from anyner.architectures.diffusion_ner.matching import by_inputs
+from anyner.architectures.diffusion_ner.noising import GoldRows, noised
+from anyner.architectures.draw import Draw
+from anyner.text.align import WordEntity
+
+SWITCHES: list[dict[str, Any]] = [
+    {}, {"matching": "predictions"}, {"matching": "predictions", "assignment": "one_to_one"}, {"expansion": "random"},
+    {"schedule": "linear", "diffusion_steps": 50}, {"state": "boundaries"}, {"span_features": "both"}, {"slot_embedding": True},
+    {"time": "scale_shift"}, {"pointer": "additive"}, {"type_reads": "span"}, {"self_attention": False},
+    {"cross_attention": False},
+]  # fmt: skip
+
+
+@torch.no_grad()
+def test_the_losses_are_those_of_the_assigned_entities() -> None:
+    head, states, gold = head_of(), states_of(), gold_of()
+    parts = head.loss(states, gold, Draw(1, 1))
+    rows = GoldRows.of(gold.host, 3)
+    noisy = noised(rows, states, head.settings, head.schedule, Draw(1, 1))
+    answers = head.denoiser(head.denoiser.read(states), noisy.first, noisy.last, torch.from_numpy(noisy.step))
+    boundary = kind = weight = 0.0
+    matched = 0
+    for (b, k), entity in np.ndenumerate(by_inputs(rows, noisy)):
+        label = int(rows.label[b, entity]) + 1 if entity >= 0 else 0
+        own = 1.0 if label else 0.2
+        kind += own * -float(answers.types[b, k].log_softmax(-1)[label])
+        weight += own
+        if label:
+            matched += 1
+            for logits, target in ((answers.left, rows.first), (answers.right, rows.last)):
+                for word in range(LENGTHS[b]):
+                    p = float(logits[b, k, word].sigmoid())
+                    boundary -= np.log(p if word == target[b, entity] else 1 - p)
+    assert float(parts["boundary"].numerator) == pytest.approx(boundary, rel=1e-4)
+    assert float(parts["boundary"].denominator) == matched == 14
+    assert float(parts["type"].numerator) == pytest.approx(kind, rel=1e-4)
+    assert float(parts["type"].denominator) == pytest.approx(weight)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("settings", SWITCHES, ids=str)
+def test_the_loss_of_a_batch_is_the_sum_of_its_sentences(settings: dict[str, Any]) -> None:
+    head, states = head_of(**settings), states_of()
+    for name, part in head.loss(states, gold_of(), Draw(0, 1)).items():
+        numerator = denominator = 0.0
+        for sentence, length in enumerate(LENGTHS):
+            own = gold_of((length,), ENTITIES[sentence : sentence + 1])
+            one = head.loss(alone(states, sentence), own, Draw(0, 1))[name]
+            numerator += float(one.numerator)
+            denominator += float(one.denominator)
+        assert float(part.numerator) == pytest.approx(numerator, rel=1e-4)
+        assert float(part.denominator) == pytest.approx(denominator)
+
+
+@pytest.mark.parametrize("settings", SWITCHES, ids=str)
+def test_every_switch_is_finite_and_gradients_reach_every_parameter(settings: dict[str, Any]) -> None:
+    for lengths, entities in ((LENGTHS, ENTITIES), ((1,), [[]]), ((4, 2), [[], []])):
+        head = head_of(**settings).train()
+        parts = head.loss(states_of(lengths), gold_of(lengths, entities), Draw(0, 1))
+        total = torch.stack([part.weight * part.numerator / part.denominator.clamp(min=1) for part in parts.values()]).sum()
+        assert total.isfinite()
+        total.backward()
+        for name, parameter in head.named_parameters():
+            if any(entities):
+                assert parameter.grad is not None, name
+                assert parameter.grad.isfinite().all(), name
+                # a key's bias shifts all of a query's scores alike, so attention never changes with it
+                assert parameter.grad.abs().sum() > 0 or name.endswith("keys.bias"), name
+        with torch.no_grad():
+            proposals = head.eval().propose(states_of(lengths), decoding(head, score=0.0), Draw(0)).on_host()
+        assert np.isfinite(proposals["score"]).all()
+
+
+@torch.no_grad()
+def test_labels_that_are_not_annotated_give_no_loss() -> None:
+    head, states = head_of(), states_of((5,))
+    gold = gold_of((5,), [[WordEntity("A", ((0, 5),))]], [frozenset({"A"})])
+    before = float(head.loss(states, gold, Draw(0))["type"].numerator)
+    head.denoiser.types.bias[2:] += 7.0
+    assert float(head.loss(states, gold, Draw(0))["type"].numerator) == pytest.approx(before, rel=1e-5)
+
+
+class Perfect(torch.nn.Module):
+    """Stands in for the denoiser: knows one entity, and what it was asked."""
+
+    def __init__(self, first: int, last: int, label: int) -> None:
+        super().__init__()
+        self.entity, self.asked = (first, last, label), list[tuple[list[int], list[int], int]]()
+
+    def read(self, states: Any) -> Any:
+        return states
+
+    def forward(self, states: Any, first: torch.Tensor, last: torch.Tensor, step: torch.Tensor) -> Answers:
+        self.asked.append((first[0].tolist(), last[0].tolist(), int(step[0])))
+        shape = (*first.shape, states.words.shape[1])
+        left, right, types = torch.full(shape, -9.0), torch.full(shape, -9.0), torch.full((*first.shape, len(LABELS) + 1), -9.0)
+        left[..., self.entity[0]], right[..., self.entity[1]], types[..., self.entity[2] + 1] = 9.0, 9.0, 9.0
+        return Answers(left, right, types)
+
+
+@pytest.mark.parametrize("eta", [0.0, 1.0])
+@pytest.mark.parametrize("state", ["width", "boundaries"])
+def test_a_perfect_denoiser_is_led_to_the_entity(eta: float, state: str) -> None:
+    head = head_of(state=state)
+    head.denoiser = perfect = Perfect(2, 6, 1)  # type: ignore[assignment]
+    proposals = head.propose(states_of((9,)), decoding(head, spans=40, steps=20, eta=eta), Draw(0)).on_host()
+    assert {tuple(place) for place in proposals["place"].tolist()} == {(0, 2, 6, 1, 0)}
+    assert [step for *_, step in perfect.asked] == list(range(999, 0, -50))
+    off = [np.abs(np.array(first) - 2).mean() + np.abs(np.array(last) - 6).mean() for first, last, _ in perfect.asked]
+    assert off[0] > 3
+    assert off[-1] < 0.6, "near the end the spans lie at the entity"
+
+
+def test_options_decide_how_spans_and_steps_go() -> None:
+    head = head_of()
+    head.denoiser = perfect = Perfect(0, 1, 2)  # type: ignore[assignment]
+    states = states_of((4,))
+    for options, steps, found in (
+        ({"spans": 3, "steps": 1}, [999], 3),
+        ({"spans": 5, "steps": 2, "samples": 3}, [999, 499] * 3, 15),
+        ({"spans": 5, "steps": 2, "every_step": True}, [999, 499], 10),
+        ({"spans": 2, "steps": 4, "renewal": True}, [999, 749, 499, 249], 2),
+    ):  # fmt: skip
+        perfect.asked.clear()
+        proposals = head.propose(states, decoding(head, **options), Draw(0)).on_host()  # type: ignore[arg-type]
+        assert [step for *_, step in perfect.asked] == steps
+        assert len(proposals["score"]) == found
+        assert {len(first) for first, _, _ in perfect.asked} == {options["spans"]}
+
+
+def test_a_sample_starts_from_noise_of_its_own_and_a_seed_from_its() -> None:
+    head = head_of()
+    head.denoiser = perfect = Perfect(0, 1, 2)  # type: ignore[assignment]
+    for seed in (0, 0, 1):
+        head.propose(states_of((9,)), decoding(head, spans=30, steps=1, samples=2), Draw(seed))
+    starts = [first for first, _, _ in perfect.asked]
+    assert starts[0] == starts[2] != starts[1] == starts[3]
+    assert starts[4] not in (starts[0], starts[1])
+
+
+def test_what_it_can_express_and_what_is_refused() -> None:
+    assert Config().shapes() == {"flat", "nested", "crossing"}
+    entities = [WordEntity("A", ((0, 4),)), WordEntity("B", ((0, 4),)), WordEntity("A", ((0, 1), (2, 3)))]
+    assert Config().unreachable(entities, [1] * 4) == [None, "a second label on the same words", "discontinuous"]
+    with pytest.raises(ValueError, match="multiple of heads"):
+        Config(width=10, heads=4)

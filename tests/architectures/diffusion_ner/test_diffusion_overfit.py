@@ -1,0 +1,96 @@
+"""Fifty sentences can be learned by heart, a small corpus teaches something, and the spans put in are really read."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import anyner
+from anyner.architectures.diffusion_ner.head import Head
+from anyner.architectures.diffusion_ner.noising import GoldRows
+from anyner.architectures.diffusion_ner.swap import swap
+from anyner.architectures.draw import Draw
+from anyner.corpora.synthetic import synthetic
+from anyner.encoding.batch import Example, training_batch
+from anyner.inference.recognizer import Recognizer
+from anyner.text.align import to_words
+from anyner.training.config import Recipe
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Recognizer, tuple[anyner.Document, ...], float]]:
+    folder = tmp_path_factory.mktemp("diffusion")
+    documents = synthetic(50, seed=3, contiguous=True).documents
+    data = folder / "data.jsonl"
+    anyner.write(documents, data, "jsonl")
+    recipe = Recipe.of(
+        {
+            "data": {"train": str(data), "dev": str(data)},
+            "encoder": {"fresh_width": 64, "fresh_layers": 1, "fresh_vocabulary": 800, "dropout": 0.0},
+            "architecture": "diffusion_ner",
+            "head": {"dropout": 0.0, "width": 64, "feed_forward": 128},
+            "training": {"epochs": 80, "batch_sentences": 10, "encoder_lr": 2e-3, "head_lr": 2e-3, "patience": 25},
+        },
+        "recipe",
+    )
+    result = anyner.train(recipe, folder / "model")
+    yield anyner.load(folder / "model"), documents, result.outcome.best_f1
+
+
+def test_fifty_sentences_are_learned_by_heart(learned: tuple[Recognizer, tuple[anyner.Document, ...], float]) -> None:
+    recognizer, documents, best = learned
+    assert best >= 0.98
+    assert anyner.evaluate(recognizer, documents).strict.f1 == pytest.approx(best)
+
+
+def test_with_little_noise_spans_follow_what_was_put_in(learned: tuple[Recognizer, tuple[anyner.Document, ...], float]) -> None:
+    recognizer, documents, _ = learned
+    head = recognizer.model.eval().head
+    assert isinstance(head, Head)
+    windows = recognizer.windows(documents)
+    examples = [
+        Example.of(window, to_words(document.entities, window.starts, window.ends).entities, head.labels, None)
+        for window, document in zip(windows, documents, strict=True)
+    ]
+    batch = training_batch(examples, recognizer.vocabulary.frame)
+    assert batch.gold is not None
+    with torch.no_grad():
+        states = recognizer.model.encoder(batch)
+    gold = GoldRows.of(batch.gold.host, len(documents))
+    little, all_of_it = (swap(head, states, gold, step, Draw(0)) for step in (0, 999))
+    assert little.spans == all_of_it.spans == 60 * sum(len(document.entities) > 1 for document in documents) > 1000
+    assert little.followed / little.spans >= 0.5
+    assert little.followed > 2 * little.stayed
+    assert little.followed > all_of_it.followed, "all noise says nothing about what was put in"
+    assert all_of_it.unchanged > little.unchanged
+
+
+def test_a_seed_is_a_sample_and_samples_agree_in_a_score(learned: tuple[Recognizer, tuple[anyner.Document, ...], float]) -> None:
+    recognizer, documents, _ = learned
+    texts = [document.text for document in documents[:12]]
+    once = recognizer.predict(texts)
+    thrice = recognizer.predict(texts, options={"samples": 3}, thresholds={"score": 0.2})
+    for one, several in zip(once, thrice, strict=True):
+        known = {entity.key: entity.score for entity in several.entities}
+        assert {entity.key for entity in one.entities} <= known.keys()
+    scores = np.array([entity.score for document in thrice for entity in document.entities])
+    assert (scores <= 1.0).all() and scores.min() < 0.67, "what only some samples find has a lower score"
+    with torch.no_grad():
+        assert recognizer.predict(texts) == once
+
+
+def test_seventy_three_sentences_teach_something(tmp_path: Path) -> None:
+    """So small a corpus, of which the authors' code learns nothing."""
+    recipe = Recipe.of(
+        {
+            "data": {"synthetic": {"contiguous": True, "train": 73, "dev": 30, "test": 30}},
+            "encoder": {"fresh_width": 64, "fresh_layers": 1, "fresh_vocabulary": 800},
+            "architecture": "diffusion_ner",
+            "head": {"width": 64, "feed_forward": 128},
+            "training": {"epochs": 30, "batch_sentences": 8, "encoder_lr": 2e-3, "head_lr": 2e-3},
+        },
+        "recipe",
+    )
+    assert anyner.train(recipe, tmp_path / "model").outcome.best_f1 > 0.3
