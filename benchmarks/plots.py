@@ -69,6 +69,26 @@ def convergence(result: dict[str, Any], path: Path) -> None:
     finished(figure, axes, path)
 
 
+def refinement(result: dict[str, Any], path: Path) -> None:
+    """The spans that went into each denoising step on one sentence, below each other; thick: many spans are alike."""
+    words, steps = result["words"], result["steps"]
+    figure, axes = plt.subplots(figsize=(7.6, 4.6))
+    for row, step in enumerate(steps):
+        for place, (first, last, count) in enumerate(step["spans"]):
+            height = -row - 0.85 * (place + 0.5) / len(step["spans"])
+            axes.plot(
+                [first - 0.35, last + 0.35], [height] * 2, color=ACCENT, linewidth=0.6 + 0.22 * count, solid_capstyle="butt"
+            )
+        axes.axhline(-row - 0.93, color="#e5e7eb", linewidth=0.8)
+    axes.set_xticks(range(len(words)), words, rotation=35, ha="left", fontsize=8)
+    axes.xaxis.tick_top()
+    noise = [f"after {step['step'] + 1} steps of noise" for step in steps]
+    axes.set_yticks([-row - 0.45 for row in range(len(steps))], noise)
+    axes.set(xlim=(-0.6, len(words) - 0.4), ylim=(-len(steps), 0.1))
+    axes.spines[["bottom", "left"]].set_visible(False)
+    finished(figure, axes, path)
+
+
 def finished(figure: Any, axes: Any, path: Path) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(colors=INK, labelsize=8)
@@ -84,6 +104,7 @@ DRAWN = (
     ("locate_label", "-lengths", lengths),
     ("diffusion", "", steps_and_spans),
     ("variants", "", convergence),
+    ("refinement", "", refinement),
 )
 
 

@@ -119,7 +119,7 @@ def test_a_perfect_denoiser_is_led_to_the_entity(eta: float, state: str) -> None
     assert [step for *_, step in perfect.asked] == list(range(999, 0, -50))
     off = [np.abs(np.array(first) - 2).mean() + np.abs(np.array(last) - 6).mean() for first, last, _ in perfect.asked]
     assert off[0] > 3
-    assert off[-1] < 0.6, "near the end the spans lie at the entity"
+    assert off[-1] < 1.0, "near the end the spans lie at the entity"
 
 
 def test_options_decide_how_spans_and_steps_go() -> None:

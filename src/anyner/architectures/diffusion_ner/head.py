@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +32,16 @@ class DenoisedSpans(base.Proposals):
 
     place: Tensor  # (P, 5) sentence, first word, last word (inclusive), label, sample
     score: Tensor  # (P,) mean of the three probabilities
+
+
+@dataclass(frozen=True, slots=True)
+class DenoisingStep:
+    """What the denoiser was asked at one step, and what it answered."""
+
+    step: int
+    first: Tensor  # (B, K)
+    last: Tensor  # (B, K)
+    answers: Answers
 
 
 class Head(base.Head):
@@ -87,39 +97,42 @@ class Head(base.Head):
         sentence = self.denoiser.read(states)
         places, scores = [], []
         for sample in range(options.samples):
-            for answer in self._denoised(states, sentence, options, draw, sample):
-                place, score = self._read_off(answer, decoding.thresholds["score"] / options.samples)
+            steps = list(self.denoise(states, sentence, options, draw, sample))
+            for step in steps if options.every_step else steps[-1:]:
+                place, score = self._read_off(step.answers, decoding.thresholds["score"] / options.samples)
                 places.append(functional.pad(place, (0, 1), value=sample))
                 scores.append(score)
         return DenoisedSpans(torch.cat(places), torch.cat(scores))
 
-    def _denoised(self, states: States, sentence: Sentence, options: DiffusionOptions, draw: Draw, sample: int) -> list[Answers]:
-        """The answers that count, of the last step or of all."""
+    def denoise(
+        self, states: States, sentence: Sentence, options: DiffusionOptions, draw: Draw, sample: int = 0
+    ) -> Iterator[DenoisingStep]:
+        """From noise to entities, step by step (Algorithm 2)."""
         config = self.settings
-        words = (states.word_mask.sum(1))[:, None]  # (B, 1)
-        state = self._noise(states, f"start of sample {sample}", options.spans, draw)  # (B, K, 2)
-        given: list[Answers] = []
-        for here, there in denoising_pairs(config.diffusion_steps, options.steps):
+        words = states.word_mask.sum(1)[:, None]  # (B, 1)
+        pairs = denoising_pairs(config.diffusion_steps, options.steps)
+        state, *fresh = self._noise(states, f"sample {sample}", options, len(pairs) if options.eta else 1, draw)  # (B, K, 2) each
+        anew = self._noise(states, f"renewal of sample {sample}", options, len(pairs), draw) if options.renewal else []
+        for number, (here, there) in enumerate(pairs):
             first, last = spans_at(state, words, config.state, config.scale)
-            step = torch.full((len(state),), here, device=state.device)
-            answers = self.denoiser(sentence, first, last, step)
-            given.append(answers)
+            answers = self.denoiser(sentence, first, last, torch.full((len(state),), here, device=state.device))
+            yield DenoisingStep(here, first, last, answers)
             if there < 0:
-                break
+                return
             with base.exact(state.device):
                 left, right = answers.left.argmax(2), answers.right.argmax(2)
                 clean = clean_state(left, torch.maximum(left, right), words, config.state, config.scale)
-                fresh = self._noise(states, f"step {there} of sample {sample}", options.spans, draw) if options.eta else None
                 kept = (float(self.schedule.kept[here]), float(self.schedule.kept[there]))
-                state = earlier(state, clean, kept, options.eta, fresh)
-                if options.renewal:
+                state = earlier(state, clean, kept, options.eta, fresh[number] if fresh else None)
+                if anew:
                     lost = (right < left) | (answers.types.argmax(2) == 0)
-                    anew = self._noise(states, f"renewal at {there} of sample {sample}", options.spans, draw)
-                    state = torch.where(lost[..., None], anew, state)
-        return given if options.every_step else given[-1:]
+                    state = torch.where(lost[..., None], anew[number], state)
 
-    def _noise(self, states: States, purpose: str, spans: int, draw: Draw) -> Tensor:
-        return states.placed(draw.normal(purpose, states.content_keys, 2 * spans).reshape(-1, spans, 2))
+    @staticmethod
+    def _noise(states: States, purpose: str, options: DiffusionOptions, times: int, draw: Draw) -> list[Tensor]:
+        """So many times K states of noise, drawn and copied at once: (B, K, 2) each."""
+        drawn = draw.normal(purpose, states.content_keys, 2 * options.spans * times)
+        return list(states.placed(drawn.reshape(len(drawn), times, options.spans, 2)).unbind(1))
 
     @staticmethod
     def _read_off(answers: Answers, least: float) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,60 @@
+"""How a trained diffusion_ner model refines spans on one sentence, step by step: for the picture in docs/diffusion-ner.md.
+
+python benchmarks/refinement.py MODEL 'A sentence.' -o benchmarks/results/refinement-NAME.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+
+import torch
+from accuracy import machine
+
+import anyner
+from anyner.architectures.diffusion_ner.config import DiffusionOptions
+from anyner.architectures.diffusion_ner.head import Head
+from anyner.document import Document
+from anyner.encoding.batch import batch_of
+from anyner.inference.recognizer import Choice
+
+
+@torch.inference_mode()
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("text")
+    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("-o", "--output", required=True)
+    arguments = parser.parse_args()
+    recognizer = anyner.load(arguments.model, device="cpu")
+    head, draw = recognizer.model.eval().head, recognizer.proposer.draw
+    options = recognizer.decoding(Choice(options={"steps": arguments.steps})).options
+    assert isinstance(head, Head) and isinstance(options, DiffusionOptions)
+    (window,) = recognizer.windows([Document(arguments.text)])
+    states = recognizer.model.encoder(batch_of([window], recognizer.vocabulary.frame, (), recognizer.model.encoder.features))
+    steps = []
+    for step in head.denoise(states, head.denoiser.read(states), options, draw):
+        spans = Counter(zip(step.first[0].tolist(), step.last[0].tolist(), strict=True))
+        steps.append({"step": step.step, "spans": [[*span, count] for span, count in sorted(spans.items())]})
+    found = recognizer.predict(arguments.text, options={"steps": arguments.steps})
+    measured = {
+        "what": "refinement",
+        "command": "python " + shlex.join([Path(sys.argv[0]).as_posix(), *sys.argv[1:]]),
+        "date": datetime.now(UTC).date().isoformat(),
+        "machine": machine(),
+        "words": window.words,
+        "steps": steps,
+        "entities": [entity.to_json() for entity in found.entities],
+    }
+    Path(arguments.output).write_text(json.dumps(measured, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    print(json.dumps(measured["entities"], ensure_ascii=False))
+
+
+if __name__ == "__main__":
+    main()
