@@ -24,12 +24,12 @@ from accuracy import machine
 
 import anyner
 from anyner.architectures.diffusion_ner.head import Head
-from anyner.architectures.diffusion_ner.noising import GoldRows
 from anyner.architectures.diffusion_ner.swap import Swapped, swap
 from anyner.architectures.draw import Draw
 from anyner.encoding.batch import Example, training_batch
 from anyner.evaluation.evaluate import evaluate_documents
 from anyner.inference.recognizer import Recognizer
+from anyner.layers.contiguous import Entities
 from anyner.text.align import to_words
 
 STEPS, SPANS = (1, 2, 5, 10, 20), (10, 20, 30, 60, 120, 180)
@@ -74,7 +74,7 @@ def swaps(recognizer: Recognizer, documents: Documents) -> list[dict[str, Any]]:
         ]
         batch = training_batch(examples, recognizer.vocabulary.frame, (), recognizer.model.encoder.features)
         assert batch.gold is not None
-        gold = GoldRows.of(batch.gold.host, len(own))
+        gold = Entities.of(batch.gold.host).rows(len(own))
         states = recognizer.model.encoder(batch.to(device))
         for step in SWAP_STEPS:
             totals[step] = totals[step] + swap(head, states, gold, step, Draw(0))

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 import torch
-from diffusion_batches import LENGTHS, alone, head_of, states_of
+from diffusion_batches import head_of
+from head_batches import LENGTHS, alone, states_of
 
 FIRST = torch.tensor([[0, 1, 4], [0, 0, 0], [1, 2, 0]])
 LAST = torch.tensor([[2, 1, 4], [0, 0, 0], [2, 2, 2]])

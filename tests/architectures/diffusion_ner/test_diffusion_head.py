@@ -5,13 +5,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from diffusion_batches import ENTITIES, LABELS, LENGTHS, alone, decoding, gold_of, head_of, states_of
+from diffusion_batches import decoding, head_of
+from head_batches import ENTITIES, LABELS, LENGTHS, alone, gold_of, states_of
 
 from anyner.architectures.diffusion_ner.config import Config
 from anyner.architectures.diffusion_ner.denoiser import Answers
 from anyner.architectures.diffusion_ner.matching import by_inputs
-from anyner.architectures.diffusion_ner.noising import GoldRows, noised
+from anyner.architectures.diffusion_ner.noising import noised
 from anyner.architectures.draw import Draw
+from anyner.layers.contiguous import Entities
 from anyner.text.align import WordEntity
 
 SWITCHES: list[dict[str, Any]] = [
@@ -26,7 +28,7 @@ SWITCHES: list[dict[str, Any]] = [
 def test_the_losses_are_those_of_the_assigned_entities() -> None:
     head, states, gold = head_of(), states_of(), gold_of()
     parts = head.loss(states, gold, Draw(1, 1))
-    rows = GoldRows.of(gold.host, 3)
+    rows = Entities.of(gold.host).rows(3)
     noisy = noised(rows, states, head.settings, head.schedule, Draw(1, 1))
     answers = head.denoiser(head.denoiser.read(states), noisy.first, noisy.last, torch.from_numpy(noisy.step))
     boundary = kind = weight = 0.0

@@ -9,12 +9,12 @@ import torch
 
 import anyner
 from anyner.architectures.diffusion_ner.head import Head
-from anyner.architectures.diffusion_ner.noising import GoldRows
 from anyner.architectures.diffusion_ner.swap import swap
 from anyner.architectures.draw import Draw
 from anyner.corpora.synthetic import synthetic
 from anyner.encoding.batch import Example, training_batch
 from anyner.inference.recognizer import Recognizer
+from anyner.layers.contiguous import Entities
 from anyner.text.align import to_words
 from anyner.training.config import Recipe
 
@@ -58,7 +58,7 @@ def test_with_little_noise_spans_follow_what_was_put_in(learned: tuple[Recognize
     assert batch.gold is not None
     with torch.no_grad():
         states = recognizer.model.encoder(batch)
-    gold = GoldRows.of(batch.gold.host, len(documents))
+    gold = Entities.of(batch.gold.host).rows(len(documents))
     little, all_of_it = (swap(head, states, gold, step, Draw(0)) for step in (0, 999))
     assert little.spans == all_of_it.spans == 60 * sum(len(document.entities) > 1 for document in documents) > 1000
     assert little.followed / little.spans >= 0.5

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 import torch
-from diffusion_batches import gold_of
+from head_batches import gold_of
 
 from anyner.architectures.diffusion_ner.config import Config
 from anyner.architectures.diffusion_ner.denoiser import Answers
 from anyner.architectures.diffusion_ner.matching import by_inputs, by_predictions, costs
-from anyner.architectures.diffusion_ner.noising import GoldRows, NoisySpans
+from anyner.architectures.diffusion_ner.noising import NoisySpans
 from anyner.layers.assignment import NOTHING
+from anyner.layers.contiguous import Entities
 
 
 def noisy(spans: list[list[tuple[int, int]]], source: list[list[int]]) -> NoisySpans:
@@ -32,21 +33,21 @@ def test_costs_are_less_the_three_probabilities() -> None:
 
 
 def test_a_span_learns_the_entity_nearest_to_it() -> None:
-    gold = GoldRows.of(gold_of().host, 3)  # (0, 4) and (1, 2); (0, 0); none
+    gold = Entities.of(gold_of().host).rows(3)  # (0, 4) and (1, 2); (0, 0); none
     spans = [[(0, 4), (1, 3), (2, 2), (3, 4)], [(0, 0)] * 4, [(0, 2)] * 4]
     assigned = by_inputs(gold, noisy(spans, [[0, 1, 1, 0], [0] * 4, [-1] * 4]))
     assert assigned.tolist() == [[0, 1, 1, 0], [0] * 4, [NOTHING] * 4]
 
 
 def test_of_two_entities_as_near_a_span_learns_the_one_put_into_it() -> None:
-    gold = GoldRows.of(gold_of().host, 3)
+    gold = Entities.of(gold_of().host).rows(3)
     between = [[(1, 3), (0, 3), (1, 3), (0, 3)], [(0, 0)] * 4, [(0, 2)] * 4]  # (0, 3): one from (0, 4), two from (1, 2)
     assert by_inputs(gold, noisy(between, [[0, 0, 1, 1], [0] * 4, [-1] * 4]))[0].tolist() == [1, 0, 1, 0]
 
 
 @pytest.mark.parametrize("assignment", ["repeat", "one_to_one"])
 def test_by_predictions_every_entity_is_learned(assignment: str) -> None:
-    gold = GoldRows.of(gold_of().host, 3)
+    gold = Entities.of(gold_of().host).rows(3)
     cost = np.random.default_rng(0).random((3, 5, 2), dtype=np.float32)
     config = Config.of({"assignment": assignment, "tie": 0.0}, "head")
     assigned = by_predictions(cost, gold, noisy([[(0, 0)] * 5] * 3, [[0] * 5] * 3), np.ones(3, dtype=np.float32), config)
@@ -55,7 +56,7 @@ def test_by_predictions_every_entity_is_learned(assignment: str) -> None:
 
 
 def test_little_noise_ties_a_span_to_what_was_put_into_it() -> None:
-    gold = GoldRows.of(gold_of().host, 3)
+    gold = Entities.of(gold_of().host).rows(3)
     cost = np.zeros((3, 4, 2), dtype=np.float32)
     cost[0] = [[-2.0, 0.0], [-2.0, 0.0], [0.0, -2.0], [0.0, -2.0]]  # the answers say: first two the first entity
     spans = noisy([[(0, 0)] * 4] * 3, [[1, 1, 0, 0]] * 3)  # but the others were put in

@@ -5,25 +5,26 @@ from typing import Literal
 import numpy as np
 import pytest
 import torch
-from diffusion_batches import ENTITIES, LENGTHS, alone, gold_of, states_of
+from head_batches import ENTITIES, LENGTHS, alone, gold_of, states_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyner.architectures.diffusion_ner.config import Config
-from anyner.architectures.diffusion_ner.noising import NO_SOURCE, GoldRows, expanded, noised
+from anyner.architectures.diffusion_ner.noising import NO_SOURCE, expanded, noised
 from anyner.architectures.diffusion_ner.schedule import schedule_of
 from anyner.architectures.draw import Draw
+from anyner.layers.contiguous import Entities, EntityRows
 
 Expansion = Literal["repeat", "random"]
 
 
-def rows(counts: list[int]) -> GoldRows:
+def rows(counts: list[int]) -> EntityRows:
     none = np.zeros((len(counts), max(1, *counts)), dtype=np.int64)
-    return GoldRows(none, none, none, np.array(counts))
+    return EntityRows(none, none, none, np.array(counts))
 
 
 def test_gold_lies_in_rows_without_what_is_discontinuous() -> None:
-    gold = GoldRows.of(gold_of().host, 3)
+    gold = Entities.of(gold_of().host).rows(3)
     assert gold.counts.tolist() == [2, 1, 0]
     assert gold.first[0].tolist() == [0, 1]
     assert gold.last[0].tolist() == [4, 2]
@@ -54,7 +55,7 @@ def test_expansion_fills_every_slot(counts: list[int], spans: int, turn: float, 
 def test_without_noise_the_spans_are_the_gold(expansion: Expansion, monkeypatch: pytest.MonkeyPatch) -> None:
     schedule = schedule_of("cosine", 100_000)
     monkeypatch.setattr(Draw, "uniform", lambda _, purpose, keys, size: np.zeros((len(keys), size), dtype=np.float32))
-    gold = GoldRows.of(gold_of().host, 3)
+    gold = Entities.of(gold_of().host).rows(3)
     noisy = noised(gold, states_of(), Config(spans=6, expansion=expansion), schedule, Draw(0))
     assert noisy.step.tolist() == [0, 0, 0]
     for sentence, own in enumerate(noisy.source):
@@ -67,7 +68,7 @@ def test_without_noise_the_spans_are_the_gold(expansion: Expansion, monkeypatch:
 def test_noisy_spans_lie_in_their_sentences_and_steps_are_spread() -> None:
     lengths = (9,) * 300
     gold = gold_of(lengths, [ENTITIES[0]] * 300)
-    noisy = noised(GoldRows.of(gold.host, 300), states_of(lengths), Config(spans=20), schedule_of("cosine", 1000), Draw(3))
+    noisy = noised(Entities.of(gold.host).rows(300), states_of(lengths), Config(spans=20), schedule_of("cosine", 1000), Draw(3))
     assert (noisy.first >= 0).all() and (noisy.first <= noisy.last).all() and (noisy.last < 9).all()
     assert noisy.step.min() < 30 and noisy.step.max() > 970
     exact = ((noisy.first == 0) & (noisy.last == 4)).float().mean(1)
@@ -77,9 +78,9 @@ def test_noisy_spans_lie_in_their_sentences_and_steps_are_spread() -> None:
 
 def test_what_happens_to_a_sentence_does_not_depend_on_the_batch() -> None:
     config, schedule, states = Config(spans=6, expansion="random"), schedule_of("cosine", 1000), states_of()
-    together = noised(GoldRows.of(gold_of().host, 3), states, config, schedule, Draw(5, 2))
+    together = noised(Entities.of(gold_of().host).rows(3), states, config, schedule, Draw(5, 2))
     for sentence, length in enumerate(LENGTHS):
-        gold = GoldRows.of(gold_of((length,), ENTITIES[sentence : sentence + 1]).host, 1)
+        gold = Entities.of(gold_of((length,), ENTITIES[sentence : sentence + 1]).host).rows(1)
         one = noised(gold, alone(states, sentence), config, schedule, Draw(5, 2))
         assert torch.equal(one.first[0], together.first[sentence])
         assert torch.equal(one.last[0], together.last[sentence])

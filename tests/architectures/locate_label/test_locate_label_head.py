@@ -7,6 +7,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import torch
+from head_batches import ENTITIES, LABELS, LENGTHS, PIECE_WIDTH, WIDTH, alone, gold_of, states_of
 from torch import Tensor
 
 from anyner.architectures.draw import Draw
@@ -14,24 +15,13 @@ from anyner.architectures.locate_label import head as locate_label_head
 from anyner.architectures.locate_label.config import Config, LocateLabelOptions
 from anyner.architectures.locate_label.head import Head
 from anyner.architectures.locate_label.network import SpanNetwork, SpanReader
-from anyner.architectures.locate_label.seeds import Entities, Rule, sampled
+from anyner.architectures.locate_label.seeds import Rule, sampled
 from anyner.architectures.locate_label.targets import Targets, shifted
 from anyner.architectures.settings import CorpusFacts, Decoding
-from anyner.encoding.batch import Example, Gold, training_batch
 from anyner.encoding.encoder import Encoder, States
-from anyner.encoding.pieces import Frame
+from anyner.layers.contiguous import Entities
 from anyner.layers.spanpool import Spans
 from anyner.text.align import WordEntity
-from anyner.text.windows import Window
-
-LABELS = ("A", "B", "C")
-WIDTH, PIECE_WIDTH = 6, 5
-LENGTHS = (5, 1, 3)
-ENTITIES = [
-    [WordEntity("A", ((0, 5),)), WordEntity("B", ((1, 3),)), WordEntity("C", ((0, 1), (3, 4)))],
-    [WordEntity("B", ((0, 1),))],
-    [],
-]
 
 
 def head_of(seed: int = 0, **settings: object) -> Head:
@@ -42,33 +32,6 @@ def head_of(seed: int = 0, **settings: object) -> Head:
     if head.regressor is not None:
         torch.nn.init.normal_(head.regressor.output.weight)
     return head
-
-
-def windows_of(lengths: Sequence[int]) -> tuple[Window, ...]:
-    return tuple(
-        Window(n, 0, list(range(c)), list(range(1, c + 1)), [f"w{n}"] * c, [(5,)] * c, True) for n, c in enumerate(lengths)
-    )
-
-
-def states_of(lengths: Sequence[int] = LENGTHS, seed: int = 0) -> States:
-    longest = max(lengths)
-    mask = torch.arange(longest) < torch.tensor(lengths)[:, None]
-    generator = torch.Generator().manual_seed(seed)
-    words = torch.randn(len(lengths), longest, WIDTH, generator=generator)
-    cls = torch.randn(len(lengths), PIECE_WIDTH, generator=generator)
-    none = torch.zeros(len(lengths), longest, dtype=torch.long)
-    return States(words, mask, words, mask, none, none, none, cls, tuple(lengths), 1, windows_of(lengths))
-
-
-def gold_of(
-    lengths: Sequence[int] = LENGTHS,
-    entities: Sequence[Sequence[WordEntity]] = ENTITIES,
-    annotated: Sequence[frozenset[str] | None] | None = None,
-) -> Gold:
-    listed = zip(windows_of(lengths), entities, annotated or [None] * len(lengths), strict=True)
-    gold = training_batch([Example.of(window, own, LABELS, known) for window, own, known in listed], Frame((1,), (2,), 0, 3)).gold
-    assert gold is not None
-    return gold
 
 
 def decoding(head: Head, passing: float = 0.1, **options: Any) -> Decoding:
@@ -198,14 +161,7 @@ def test_the_loss_of_a_batch_is_the_sum_of_its_sentences() -> None:
     for name, part in together.items():
         numerator = denominator = 0.0
         for b, length in enumerate(LENGTHS):
-            words, mask, none = (
-                states.words[b : b + 1, :length],
-                states.word_mask[b : b + 1, :length],
-                torch.zeros(1, length).long(),
-            )
-            own = (windows_of(LENGTHS)[b],)
-            alone = States(words, mask, words, mask, none, none, none, states.cls[b : b + 1], (length,), 1, own)
-            one = head.loss(alone, gold_of((length,), ENTITIES[b : b + 1]), Draw(0))[name]
+            one = head.loss(alone(states, b), gold_of((length,), ENTITIES[b : b + 1]), Draw(0))[name]
             numerator += float(one.numerator)
             denominator += float(one.denominator)
         assert float(part.numerator) == pytest.approx(numerator, rel=1e-5)

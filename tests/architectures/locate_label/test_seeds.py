@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyner.architectures.locate_label.seeds import (
-    Entities,
     Floats,
     Rule,
     Seeds,
@@ -15,6 +14,7 @@ from anyner.architectures.locate_label.seeds import (
     sampled,
 )
 from anyner.encoding.batch import GoldArrays
+from anyner.layers.contiguous import Entities
 
 Span = tuple[int, int]
 

@@ -16,7 +16,7 @@ from anyner.architectures.diffusion_ner.config import Config, DiffusionOptions
 from anyner.architectures.diffusion_ner.decode import decode
 from anyner.architectures.diffusion_ner.denoiser import Answers, Denoiser, Sentence
 from anyner.architectures.diffusion_ner.matching import by_inputs, by_predictions, costs
-from anyner.architectures.diffusion_ner.noising import GoldRows, noised
+from anyner.architectures.diffusion_ner.noising import noised
 from anyner.architectures.diffusion_ner.schedule import denoising_pairs, earlier, schedule_of
 from anyner.architectures.diffusion_ner.state import clean_state, spans_at
 from anyner.architectures.draw import Draw
@@ -24,6 +24,7 @@ from anyner.architectures.settings import Decoding, HeadConfig
 from anyner.encoding.batch import Gold
 from anyner.encoding.encoder import Encoder, States
 from anyner.layers.assignment import NOTHING
+from anyner.layers.contiguous import Entities
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Head(base.Head):
         self.denoiser = Denoiser(config, encoder.width, len(labels) + 1)
 
     def loss(self, states: States, gold: Gold, draw: Draw) -> Losses:
-        config, rows = self.settings, GoldRows.of(gold.host, len(states.lengths))
+        config, rows = self.settings, Entities.of(gold.host).rows(len(states.lengths))
         noisy = noised(rows, states, config, self.schedule, draw)
         first, last, step = (states.placed(array) for array in (noisy.first.numpy(), noisy.last.numpy(), noisy.step))
         gold_first, gold_last, gold_label = states.placed(np.stack([rows.first, rows.last, rows.label]))  # (B, G) each

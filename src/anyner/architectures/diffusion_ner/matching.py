@@ -9,14 +9,15 @@ from torch import Tensor
 
 from anyner.architectures.diffusion_ner.config import Config
 from anyner.architectures.diffusion_ner.denoiser import Answers
-from anyner.architectures.diffusion_ner.noising import GoldRows, NoisySpans
+from anyner.architectures.diffusion_ner.noising import NoisySpans
 from anyner.layers.assignment import NOTHING, one_to_one, shared_out
+from anyner.layers.contiguous import EntityRows
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float32]
 
 
-def by_predictions(cost: Floats, gold: GoldRows, noisy: NoisySpans, kept: Floats, config: Config) -> Integers:
+def by_predictions(cost: Floats, gold: EntityRows, noisy: NoisySpans, kept: Floats, config: Config) -> Integers:
     """The cheapest assignment in each sentence (appendix A): (B, K) entities in their rows, or NOTHING.
 
     `kept` (B,) is alpha-bar at each sentence's step: what is left of the entity that was noised into a span draws it there.
@@ -30,7 +31,7 @@ def by_predictions(cost: Floats, gold: GoldRows, noisy: NoisySpans, kept: Floats
     return assigned
 
 
-def by_inputs(gold: GoldRows, noisy: NoisySpans) -> Integers:
+def by_inputs(gold: EntityRows, noisy: NoisySpans) -> Integers:
     """The entity nearest to where each noisy span lies, of equal ones the one noised into it: (B, K), or NOTHING."""
     first, last = noisy.first.numpy()[:, :, None], noisy.last.numpy()[:, :, None]
     far = np.abs(first - gold.first[:, None]) + np.abs(last - gold.last[:, None]).astype(np.float64)  # (B, K, G)

@@ -13,33 +13,13 @@ from anyner.architectures.diffusion_ner.config import Config
 from anyner.architectures.diffusion_ner.schedule import Schedule
 from anyner.architectures.diffusion_ner.state import clean_state, spans_at
 from anyner.architectures.draw import Draw
-from anyner.encoding.batch import GoldArrays
 from anyner.encoding.encoder import States
+from anyner.layers.contiguous import EntityRows
 
 Integers = NDArray[np.int64]
 NO_SOURCE = -1
 _CENTRE, _SPREAD = 0.5, 1 / 6
 """Where random spans lie: both shares of the sentence are normal, three spreads from either end (DiffusionDet's choice)."""
-
-
-@dataclass(frozen=True, slots=True)
-class GoldRows:
-    """The contiguous entities of a batch in rows, G the most of one sentence; what only fills a row up is word 0, label 0."""
-
-    first: Integers  # (B, G)
-    last: Integers  # (B, G)
-    label: Integers  # (B, G)
-    counts: Integers  # (B,)
-
-    @classmethod
-    def of(cls, gold: GoldArrays, sentences: int) -> GoldRows:
-        contiguous = gold.last - gold.first + 1 == np.diff(gold.offsets)
-        sentence = gold.sentence[contiguous]
-        counts = np.bincount(sentence, minlength=sentences)
-        rows = np.zeros((3, sentences, max(1, counts.max(initial=0))), dtype=np.int64)
-        number = np.arange(len(sentence)) - (np.cumsum(counts) - counts)[sentence]
-        rows[:, sentence, number] = gold.first[contiguous], gold.last[contiguous], gold.label[contiguous]
-        return cls(rows[0], rows[1], rows[2], counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +32,7 @@ class NoisySpans:
     source: Integers  # (B, K) the entity that was noised into a span, in its row; NO_SOURCE: none
 
 
-def noised(gold: GoldRows, states: States, config: Config, schedule: Schedule, draw: Draw) -> NoisySpans:
+def noised(gold: EntityRows, states: States, config: Config, schedule: Schedule, draw: Draw) -> NoisySpans:
     """Equation 4 for every sentence, at a step drawn for it."""
     count, keys = config.spans, states.content_keys
     lengths = torch.tensor(states.lengths)[:, None]  # (B, 1)
@@ -71,7 +51,7 @@ def noised(gold: GoldRows, states: States, config: Config, schedule: Schedule, d
     return NoisySpans(first, last, step, source)
 
 
-def expanded(gold: GoldRows, turn: NDArray[np.float32], config: Config) -> Integers:
+def expanded(gold: EntityRows, turn: NDArray[np.float32], config: Config) -> Integers:
     """The entity that goes into each of the K spans: (B, K). Of more than K entities K neighbours, others in each epoch."""
     number = np.arange(config.spans)
     counts = np.maximum(gold.counts, 1)[:, None]  # (B, 1)

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 
 from anyner.architectures.diffusion_ner.head import Head
-from anyner.architectures.diffusion_ner.noising import GoldRows
 from anyner.architectures.diffusion_ner.state import clean_state, spans_at
 from anyner.architectures.draw import Draw
 from anyner.encoding.encoder import States
+from anyner.layers.contiguous import EntityRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Swapped:
 
 
 @torch.no_grad()
-def swap(head: Head, states: States, gold: GoldRows, step: int, draw: Draw) -> Swapped:
+def swap(head: Head, states: States, gold: EntityRows, step: int, draw: Draw) -> Swapped:
     """Noises gold by `step` steps into the head's spans, asks, swaps each for the sentence's next entity, and asks again."""
     config = head.settings
     several = torch.from_numpy(gold.counts > 1)  # (B,) with one entity there is nothing to swap

@@ -16,11 +16,12 @@ from anyner.architectures.locate_label import losses
 from anyner.architectures.locate_label.config import Config, LocateLabelOptions
 from anyner.architectures.locate_label.decode import decode
 from anyner.architectures.locate_label.network import SpanNetwork, SpanReader
-from anyner.architectures.locate_label.seeds import Entities, Rule, Seeds, enumerated, sampled
+from anyner.architectures.locate_label.seeds import Rule, Seeds, enumerated, sampled
 from anyner.architectures.locate_label.targets import Targets, shifted
 from anyner.architectures.settings import Decoding, HeadConfig
 from anyner.encoding.batch import Gold
 from anyner.encoding.encoder import Encoder, States
+from anyner.layers.contiguous import Entities
 from anyner.layers.spanpool import Spans
 
 LARGEST = 2**28

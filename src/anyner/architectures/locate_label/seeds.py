@@ -8,29 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anyner.encoding.batch import GoldArrays
+from anyner.layers.contiguous import Entities, number_in_sentence
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float32]
 Flags = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class Entities:
-    """The contiguous entities of a batch, sentence by sentence."""
-
-    sentence: Integers  # (E,)
-    label: Integers  # (E,)
-    first: Integers  # (E,)
-    last: Integers  # (E,) inclusive
-
-    @classmethod
-    def of(cls, gold: GoldArrays) -> Entities:
-        contiguous = gold.last - gold.first + 1 == np.diff(gold.offsets)
-        return cls(gold.sentence[contiguous], gold.label[contiguous], gold.first[contiguous], gold.last[contiguous])
-
-    def __len__(self) -> int:
-        return len(self.sentence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +79,7 @@ def sampled(words: Sequence[int], entities: Entities, rule: Rule, chance: Floats
     iou, entity = _nearest(drawn, entities)
     negative = iou <= rule.positive_iou
     sentence, first, last = (part[negative] for part in drawn)
-    kept = _number_in_sentence(sentence, len(words)) < room[sentence]
+    kept = number_in_sentence(sentence, len(words)) < room[sentence]
     others = Seeds(sentence[kept], first[kept], last[kept], iou[negative][kept], entity[negative][kept])
     return positive.joined(others)
 
@@ -133,7 +115,7 @@ def _smallest(grid: Flags, chance: Floats, wanted: Integers) -> tuple[Integers, 
     """Sentence, first and last word of the seeds with each sentence's smallest numbers, in their order; `wanted` (B,) of them."""
     sentence, length, first = grid.nonzero()
     counts = np.bincount(sentence, minlength=len(grid))
-    number = chance[sentence, _number_in_sentence(sentence, len(grid))]
+    number = chance[sentence, number_in_sentence(sentence, len(grid))]
     # Sorting all of them would take most of the time: what is far above the wanted share is left out first.
     share = (wanted + 4 * np.sqrt(wanted) + 4) / np.maximum(counts, 1)
     low = np.flatnonzero(number < share[sentence])
@@ -141,7 +123,7 @@ def _smallest(grid: Flags, chance: Floats, wanted: Integers) -> tuple[Integers, 
     if scarce.any():
         low = np.flatnonzero((number < share[sentence]) | scarce[sentence])
     low = low[np.argsort(sentence[low] + number[low].astype(np.float64), kind="stable")]
-    low = low[_number_in_sentence(sentence[low], len(grid)) < wanted[sentence[low]]]
+    low = low[number_in_sentence(sentence[low], len(grid)) < wanted[sentence[low]]]
     return sentence[low], first[low], first[low] + length[low]
 
 
@@ -158,9 +140,3 @@ def _nearest(spans: tuple[Integers, Integers, Integers], entities: Entities) -> 
         better = own > iou[among]
         iou[among[better]], nearest[among[better]] = own[better], entity[better]
     return iou, nearest
-
-
-def _number_in_sentence(sentence: Integers, sentences: int) -> Integers:
-    """Which of its sentence's each is, from 0; they are in the order of the sentences: (N,)."""
-    counts = np.bincount(sentence, minlength=sentences)
-    return np.arange(len(sentence)) - (np.cumsum(counts) - counts)[sentence]

@@ -8,8 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from anyner.architectures.locate_label.seeds import Entities, Integers, Seeds
+from anyner.architectures.locate_label.seeds import Seeds
 from anyner.encoding.encoder import States
+from anyner.layers.contiguous import Entities
 from anyner.layers.spanpool import Spans
 
 _NOWHERE = -9
@@ -35,7 +36,8 @@ class Targets:
         sentence, first, last, wanted_first, wanted_last = states.placed(np.concatenate([place, wanted]))  # (Q,) each
         iou = states.placed(seeds.iou)
         offsets = torch.stack([wanted_first - first, wanted_last - last], dim=1).float()
-        gold = states.placed(_by_sentence(entities, len(states.lengths)))
+        rows = entities.rows(len(states.lengths), fill=_NOWHERE)
+        gold = states.placed(np.stack([rows.first, rows.last, rows.label]))
         return cls(Spans(sentence, first, last), iou, iou > positive_iou, offsets, gold)
 
     def labels_at(self, moved: Spans, label_iou: float) -> tuple[Tensor, Tensor]:
@@ -46,15 +48,6 @@ class Targets:
         iou, nearest = (shared.clamp(min=0).float() / around.float()).max(1)  # (Q,) each
         own = label.gather(1, nearest[:, None])[:, 0] + 1
         return torch.where(iou >= label_iou, own, 0), iou
-
-
-def _by_sentence(entities: Entities, sentences: int) -> Integers:
-    """Entities in rows of equal length: (3, B, G)."""
-    counts = np.bincount(entities.sentence, minlength=sentences)
-    rows = np.full((3, sentences, max(1, counts.max(initial=0))), _NOWHERE, dtype=np.int64)
-    number = np.arange(len(entities)) - (np.cumsum(counts) - counts)[entities.sentence]
-    rows[:, entities.sentence, number] = entities.first, entities.last, entities.label
-    return rows
 
 
 def shifted(seeds: Spans, offsets: Tensor, last_word: Tensor) -> Spans:

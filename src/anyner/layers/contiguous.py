@@ -1,0 +1,53 @@
+"""The contiguous entities of a batch, on the host: all that heads which point at spans can learn from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyner.encoding.batch import GoldArrays
+
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class EntityRows:
+    """Entities in rows, one a sentence, G the most of one."""
+
+    first: Integers  # (B, G)
+    last: Integers  # (B, G) inclusive
+    label: Integers  # (B, G)
+    counts: Integers  # (B,)
+
+
+@dataclass(frozen=True, slots=True)
+class Entities:
+    """Entities in one list, sentence by sentence."""
+
+    sentence: Integers  # (E,)
+    label: Integers  # (E,)
+    first: Integers  # (E,)
+    last: Integers  # (E,) inclusive
+
+    @classmethod
+    def of(cls, gold: GoldArrays) -> Entities:
+        contiguous = gold.last - gold.first + 1 == np.diff(gold.offsets)
+        return cls(gold.sentence[contiguous], gold.label[contiguous], gold.first[contiguous], gold.last[contiguous])
+
+    def __len__(self) -> int:
+        return len(self.sentence)
+
+    def rows(self, sentences: int, fill: int = 0) -> EntityRows:
+        """The same in rows; what only fills a row up has `fill` for its words and its label."""
+        counts = np.bincount(self.sentence, minlength=sentences)
+        rows = np.full((3, sentences, max(1, counts.max(initial=0))), fill, dtype=np.int64)
+        rows[:, self.sentence, number_in_sentence(self.sentence, sentences)] = self.first, self.last, self.label
+        return EntityRows(rows[0], rows[1], rows[2], counts)
+
+
+def number_in_sentence(sentence: Integers, sentences: int) -> Integers:
+    """Which of its sentence's each item is, from 0; items are in the order of the sentences: (N,)."""
+    counts = np.bincount(sentence, minlength=sentences)
+    return np.arange(len(sentence)) - (np.cumsum(counts) - counts)[sentence]

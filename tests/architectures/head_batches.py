@@ -1,0 +1,57 @@
+"""Small batches as a head gets them, without an encoder: random states, and gold written as entities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from anyner.encoding.batch import Example, Gold, training_batch
+from anyner.encoding.encoder import States
+from anyner.encoding.pieces import Frame
+from anyner.text.align import WordEntity
+from anyner.text.windows import Window
+
+LABELS = ("A", "B", "C")
+WIDTH, PIECE_WIDTH = 6, 5
+LENGTHS = (5, 1, 3)
+ENTITIES = [
+    [WordEntity("A", ((0, 5),)), WordEntity("B", ((1, 3),)), WordEntity("C", ((0, 1), (3, 4)))],
+    [WordEntity("B", ((0, 1),))],
+    [],
+]
+
+
+def windows_of(lengths: Sequence[int]) -> tuple[Window, ...]:
+    return tuple(
+        Window(n, 0, list(range(c)), list(range(1, c + 1)), [f"w{n}"] * c, [(5,)] * c, True) for n, c in enumerate(lengths)
+    )
+
+
+def states_of(lengths: Sequence[int] = LENGTHS, seed: int = 0) -> States:
+    longest = max(lengths)
+    mask = torch.arange(longest) < torch.tensor(lengths)[:, None]
+    generator = torch.Generator().manual_seed(seed)
+    words = torch.randn(len(lengths), longest, WIDTH, generator=generator)
+    cls = torch.randn(len(lengths), PIECE_WIDTH, generator=generator)
+    none = torch.zeros(len(lengths), longest, dtype=torch.long)
+    return States(words, mask, words, mask, none, none, none, cls, tuple(lengths), 1, windows_of(lengths))
+
+
+def alone(states: States, sentence: int) -> States:
+    """One sentence of a batch, without padding."""
+    own, length = slice(sentence, sentence + 1), states.lengths[sentence]
+    words, mask, none = states.words[own, :length], states.word_mask[own, :length], torch.zeros(1, length).long()
+    window = (states.windows[sentence],)
+    return States(words, mask, words, mask, none, none, none, states.cls[own], (length,), 1, window)
+
+
+def gold_of(
+    lengths: Sequence[int] = LENGTHS,
+    entities: Sequence[Sequence[WordEntity]] = ENTITIES,
+    annotated: Sequence[frozenset[str] | None] | None = None,
+) -> Gold:
+    listed = zip(windows_of(lengths), entities, annotated or [None] * len(lengths), strict=True)
+    gold = training_batch([Example.of(window, own, LABELS, known) for window, own, known in listed], Frame((1,), (2,), 0, 3)).gold
+    assert gold is not None
+    return gold
