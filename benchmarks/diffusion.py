@@ -33,7 +33,8 @@ from anyner.layers.contiguous import Entities
 from anyner.text.align import to_words
 
 STEPS, SPANS = (1, 2, 5, 10, 20), (10, 20, 30, 60, 120, 180)
-SWAP_STEPS = (0, 50, 199, 399, 599, 799, 999)
+SWAP_AFTER = (0.0, 0.05, 0.2, 0.4, 0.6, 0.8, 1.0)
+"""Shares of all steps of noise."""
 BATCH = 64
 Documents = tuple[anyner.Document, ...]
 
@@ -64,7 +65,7 @@ def over_seeds(model: str, documents: Documents, count: int) -> dict[str, Any]:
 def swaps(recognizer: Recognizer, documents: Documents) -> list[dict[str, Any]]:
     head, device = recognizer.model.eval().head, recognizer.proposer.device
     assert isinstance(head, Head)
-    totals = dict.fromkeys(SWAP_STEPS, Swapped())
+    totals = dict.fromkeys((max(0, round(share * len(head.schedule)) - 1) for share in SWAP_AFTER), Swapped())
     whole = [(window, document) for document in documents for window in recognizer.windows([document])[:1]]
     for begin in range(0, len(whole), BATCH):
         own = whole[begin : begin + BATCH]
@@ -76,7 +77,7 @@ def swaps(recognizer: Recognizer, documents: Documents) -> list[dict[str, Any]]:
         assert batch.gold is not None
         gold = Entities.of(batch.gold.host).rows(len(own))
         states = recognizer.model.encoder(batch.to(device))
-        for step in SWAP_STEPS:
+        for step in totals:
             totals[step] = totals[step] + swap(head, states, gold, step, Draw(0))
     return [
         {"step": step, "spans": one.spans}

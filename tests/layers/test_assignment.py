@@ -37,6 +37,9 @@ def test_sharing_out_is_as_cheap_as_assigning_copies(size: tuple[int, int, int])
     rows, columns, seed = size
     cost = drawn(rows, columns, seed)
     assigned = shared_out(cost)
+    if columns >= rows:
+        assert assigned.tolist() == one_to_one(cost).tolist(), "not all columns: those that cost least"
+        return
     copies = [row % columns for row in range(rows)]
     assert sorted(assigned.tolist()) == sorted(copies), "every column as often as any other, the first ones once more"
     every = (sum(cost[row, column] for row, column in enumerate(order)) for order in set(permutations(copies)))

@@ -24,6 +24,14 @@ class Spans:
     def __getitem__(self, chosen: Tensor) -> Spans:
         return Spans(self.sentence[chosen], self.first[chosen], self.last[chosen])
 
+    def split(self, size: int) -> list[Spans]:
+        """Parts of at most `size` spans; of none at all, one part."""
+        return [Spans(*part) for part in zip(*(torch.split(own, size) for own in self._fields), strict=True)]
+
+    @property
+    def _fields(self) -> tuple[Tensor, Tensor, Tensor]:
+        return self.sentence, self.first, self.last
+
 
 class SpanMaxima:
     """The maximum over any span of words in two gathers, from a table made once in O(M log M)."""

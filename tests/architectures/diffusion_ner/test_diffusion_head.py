@@ -151,6 +151,19 @@ def test_a_sample_starts_from_noise_of_its_own_and_a_seed_from_its() -> None:
     assert starts[4] not in (starts[0], starts[1])
 
 
+@torch.no_grad()
+def test_with_samples_a_score_does_not_depend_on_the_threshold_asked_for() -> None:
+    head, states = head_of(boundary_prior=0.6), states_of((9, 4))
+    loose, strict = (
+        head.decode(head.propose(states, asked, Draw(0)).on_host(), 2, asked)
+        for asked in (decoding(head, score=score, samples=3) for score in (0.2, 0.45))
+    )
+    known = {(place, e.label, e.fragments): e.score for place, listed in enumerate(loose) for e in listed}
+    kept = {(place, e.label, e.fragments): e.score for place, listed in enumerate(strict) for e in listed}
+    assert kept == {key: score for key, score in known.items() if (score or 0.0) >= 0.45}
+    assert 0 < len(kept) < len(known)
+
+
 def test_what_it_can_express_and_what_is_refused() -> None:
     assert Config().shapes() == {"flat", "nested", "crossing"}
     entities = [WordEntity("A", ((0, 4),)), WordEntity("B", ((0, 4),)), WordEntity("A", ((0, 1), (2, 3)))]

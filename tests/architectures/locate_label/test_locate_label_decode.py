@@ -1,5 +1,6 @@
 """Soft-NMS against Algorithm 1 word for word; perfect proposals give exactly the gold."""
 
+import tracemalloc
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from anyner.architectures.locate_label import decode as locate_label_decode
 from anyner.architectures.locate_label.config import Config, LocateLabelOptions
 from anyner.architectures.locate_label.decode import decode
 from anyner.architectures.settings import Decoding
@@ -57,15 +59,19 @@ def algorithm_1(places: list[Place], scores: list[float], u: float, k: float, de
     return {place: score for place, score in final.items() if score >= delta}
 
 
+@pytest.mark.parametrize("largest", [2**24, 1])
 @settings(deadline=None)
 @given(proposed, st.sampled_from([0.5, 0.9, 1.0]), st.sampled_from([0.34, 0.5, 0.6, 1.0]), st.sampled_from([0.25, 0.3, 0.5]))
 def test_soft_nms_equals_algorithm_1(
-    chosen: dict[tuple[int, tuple[int, int]], tuple[int, float]], u: float, k: float, delta: float
+    largest: int, chosen: dict[tuple[int, tuple[int, int]], tuple[int, float]], u: float, k: float, delta: float
 ) -> None:
+    """Whether all sentences are softened together or each by itself."""
     places = sorted((b, label, *span) for (b, span), (label, _) in chosen.items())
     places.sort(key=lambda place: (place[0], place[2], place[3]))
     scores = [float(np.float32(chosen[b, (first, last)][1])) for b, _, first, last in places]
-    found = decode(arrays(places, scores), 3, decoding(score=delta, decay=u, decay_iou=k))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(locate_label_decode, "LARGEST", largest)
+        found = decode(arrays(places, scores), 3, decoding(score=delta, decay=u, decay_iou=k))
     for number in range(3):
         mine = [(place, score) for place, score in zip(places, scores, strict=True) if place[0] == number and place[1] >= 0]
         expected = algorithm_1([place for place, _ in mine], [score for _, score in mine], u, k, delta)
@@ -103,3 +109,15 @@ def test_what_the_filter_let_pass_too_easily_is_dropped() -> None:
 
 def test_no_proposal_gives_an_empty_list_for_every_sentence() -> None:
     assert decode(arrays([], []), 4, decoding("flat")) == [[], [], [], []]
+
+
+def test_a_sentence_full_of_spans_takes_little_memory() -> None:
+    """An undecided model says entity of everything: all spans of up to 16 words in a window of 300."""
+    places = [(0, 0, first, last) for first in range(300) for last in range(first, min(first + 16, 300))]
+    scores = np.random.default_rng(0).uniform(0.5, 1.0, len(places)).tolist()
+    tracemalloc.start()
+    (found,) = decode(arrays(places, scores), 1, decoding(score=0.3))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert 0 < len(found) < len(places)
+    assert peak < 2**26, "megabytes, not the gigabyte of all pairs"

@@ -18,15 +18,16 @@ def test_the_focal_loss_is_equation_12(logit: float, positive: bool, focus: floa
     assert float(found) == pytest.approx(expected, rel=1e-6, abs=1e-12)
 
 
-def test_no_logit_is_too_large() -> None:
+@pytest.mark.parametrize("focus", [0.5, 2.0])
+def test_no_logit_is_too_large(focus: float) -> None:
     logits = torch.tensor([-1e4, 1e4, -1e4, 1e4], requires_grad=True)
-    loss = losses.binary_focal(logits, torch.tensor([True, True, False, False]), 2.0)
+    loss = losses.binary_focal(logits, torch.tensor([True, True, False, False]), focus)
     loss.sum().backward()
     assert loss.isfinite().all()
     assert logits.grad is not None
     assert logits.grad.isfinite().all()
     sharp = torch.tensor([[1e4, -1e4], [-1e4, 1e4]], requires_grad=True)
-    by_class = losses.class_focal(sharp, torch.tensor([0, 0]), 2.0)
+    by_class = losses.class_focal(sharp, torch.tensor([0, 0]), focus)
     by_class.sum().backward()
     assert by_class.isfinite().all()
     assert sharp.grad is not None
@@ -49,7 +50,7 @@ def test_soft_weights_are_equation_11(iou: float, positive: bool, softness: floa
 
 @pytest.mark.parametrize(("span", "wanted", "expected"), [
     ((2.0, 5.0), (2.0, 5.0), 0.0), ((2.0, 4.0), (2.0, 6.0), 0.5), ((0.0, 1.0), (1.0, 2.0), 1.0), ((0.0, 1.0), (3.0, 4.0), 1.5),
-    ((2.5, 4.5), (2.0, 4.0), 0.4),
+    ((2.5, 4.5), (2.0, 4.0), 0.4), ((9.0, -9.0), (3.0, 5.0), 1 + 4 / 6),
 ])  # fmt: skip
 def test_the_overlap_loss_is_one_less_iou_and_grows_with_the_gap(
     span: tuple[float, float], wanted: tuple[float, float], expected: float

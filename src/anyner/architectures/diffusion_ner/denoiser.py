@@ -14,6 +14,8 @@ from anyner.architectures.diffusion_ner.config import Config
 from anyner.encoding.encoder import States
 from anyner.encoding.pooling import stretch_mean, take
 
+_SPANS_AT_ONCE = 8
+
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
@@ -203,10 +205,11 @@ class Pointer(nn.Module):
         if self.output is None:
             product: Tensor = asking @ words.transpose(1, 2) / asking.shape[-1] ** 0.5  # (B, K, M)
             return product + self.bias
-        if torch.is_grad_enabled():  # the (B, K, M, w) tensor is made again on the way back and never kept
-            summed: Tensor = checkpoint(self._summed, asking, words, use_reentrant=False)
-            return summed
-        return torch.cat([self._summed(part, words) for part in torch.split(asking, 8, dim=1)], dim=1)
+        # A (B, K, M, w) tensor is never whole: made for a few spans at a time, and again on the way back instead of being kept.
+        parts = torch.split(asking, _SPANS_AT_ONCE, dim=1)
+        if torch.is_grad_enabled():
+            return torch.cat([checkpoint(self._summed, part, words, use_reentrant=False) for part in parts], dim=1)
+        return torch.cat([self._summed(part, words) for part in parts], dim=1)
 
     def _summed(self, asking: Tensor, words: Tensor) -> Tensor:
         assert self.output is not None

@@ -96,11 +96,12 @@ class Head(base.Head):
         options = decoding.options
         assert isinstance(options, DiffusionOptions)
         sentence = self.denoiser.read(states)
+        least = decoding.thresholds["score"] if options.samples == 1 else 0.0  # a mean needs the weak answers too
         places, scores = [], []
         for sample in range(options.samples):
             steps = list(self.denoise(states, sentence, options, draw, sample))
             for step in steps if options.every_step else steps[-1:]:
-                place, score = self._read_off(step.answers, decoding.thresholds["score"] / options.samples)
+                place, score = self._read_off(step.answers, least)
                 places.append(functional.pad(place, (0, 1), value=sample))
                 scores.append(score)
         return DenoisedSpans(torch.cat(places), torch.cat(scores))

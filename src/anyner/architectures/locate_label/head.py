@@ -24,7 +24,7 @@ from anyner.encoding.encoder import Encoder, States
 from anyner.layers.contiguous import Entities
 from anyner.layers.spanpool import Spans
 
-LARGEST = 2**28
+LARGEST = 2**27
 """Numbers that one tensor of prediction may hold."""
 
 
@@ -59,7 +59,7 @@ class Head(base.Head):
         self.filter = SpanNetwork(config, *widths, outputs=1, outer=False) if config.filter else None
         self.regressor = SpanNetwork(config, *widths, outputs=2, outer=True) if config.regressor else None
         self.classifier = SpanNetwork(config, *widths, outputs=len(labels) + 1, outer=False)  # 0: no entity
-        if self.regressor is not None:  # seeds stay where they are at first, and the classifier meets whole entities
+        if self.regressor is not None:  # seeds stay where they are at first (but for sigmoid offsets): the classifier meets gold
             nn.init.normal_(self.regressor.output.weight, std=1e-3)
             nn.init.zeros_(self.regressor.output.bias)
 
@@ -72,8 +72,8 @@ class Head(base.Head):
         if self.filter is not None:
             loss = losses.binary_focal(self.filter(reader, targets.seeds)[:, 0], targets.positive, config.focus)
             weight = self._weights(targets.iou, targets.positive)
-            # where some label was not annotated, nobody knows that a seed is close to no entity
-            counted = targets.positive | gold.annotated.all(1)[targets.seeds.sentence]  # (Q,)
+            # where some label was not annotated, only what misses a known entity is known not to be one
+            counted = (targets.iou > 0) | gold.annotated.all(1)[targets.seeds.sentence]  # (Q,)
             parts["filter"] = self._part(loss, weight, counted, config.filter_weight)
         moved = targets.seeds
         if self.regressor is not None:
@@ -119,7 +119,7 @@ class Head(base.Head):
     def _offsets(self, reader: SpanReader, spans: Spans) -> Tensor:
         """How many words the first and the last word are to move: (N, 2)."""
         assert self.regressor is not None
-        raw: Tensor = self.regressor(reader, spans)
+        raw = self.regressor(reader, spans) if self.training else self._in_parts(self.regressor, reader, spans)
         if self.settings.offsets == "linear":
             return raw
         share = torch.tanh(raw) if self.settings.offsets == "tanh" else torch.sigmoid(raw)
@@ -132,7 +132,7 @@ class Head(base.Head):
         key, became = torch.unique((moved.sentence * words + moved.first) * words + moved.last, return_inverse=True)  # (U,) (N,)
         passed = torch.zeros(len(key), device=key.device).scatter_reduce(0, became, located.filter, "amax")  # (U,)
         spans = Spans(key // (words * words), key // words % words, key % words)
-        score, label = self.classifier(reader, spans).softmax(-1).max(-1)  # (U,) each
+        score, label = self._in_parts(self.classifier, reader, spans).softmax(-1).max(-1)  # (U,) each
         return LabelledSpans(torch.stack([spans.sentence, label - 1, spans.first, spans.last], dim=1), score, passed)
 
     def locate(self, reader: SpanReader, decoding: Decoding) -> Located:
@@ -147,6 +147,11 @@ class Head(base.Head):
         seeds = Spans(sentence, first, first + length)
         moved = shifted(seeds, self._offsets(reader, seeds), reader.last_word) if self.regressor is not None else seeds
         return Located(seeds, moved, probability[sentence, length, first])
+
+    def _in_parts(self, network: SpanNetwork, reader: SpanReader, spans: Spans) -> Tensor:
+        """The network's answers for any number of spans: an undecided filter lets all of them pass."""
+        at_once = max(1, LARGEST // max(reader.states.words.shape[2], self.settings.width))
+        return torch.cat([network(reader, part) for part in spans.split(at_once)])
 
     def _probabilities(self, states: States, enumerated_spans: Tensor) -> Tensor:
         """Of being close to an entity, for every seed; part of the batch at a time where it is large: (B, L, M)."""

@@ -6,6 +6,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+_LEAST = 1e-6
+"""A power below 1 has no slope at 0."""
+
 
 def soft_weights(iou: Tensor, positive: Tensor, softness: float) -> Tensor:
     """Equation 11: an example weighs the less, the more its overlap with an entity speaks for the other side: (N,)."""
@@ -15,13 +18,13 @@ def soft_weights(iou: Tensor, positive: Tensor, softness: float) -> Tensor:
 def binary_focal(logit: Tensor, positive: Tensor, focus: float) -> Tensor:
     """Equation 12 without its weight: (N,)."""
     right = torch.where(positive, logit, -logit)  # (N,) logit of the true answer
-    return -(torch.sigmoid(-right) ** focus) * functional.logsigmoid(right)
+    return -(torch.sigmoid(-right).clamp(min=_LEAST) ** focus) * functional.logsigmoid(right)
 
 
 def class_focal(logits: Tensor, target: Tensor, focus: float) -> Tensor:
     """Cross-entropy (focus 0, equation 16) or its focal form, without the weight; logits (N, C): (N,)."""
     loss = functional.cross_entropy(logits, target, reduction="none")  # (N,)
-    return loss * (1 - torch.exp(-loss)) ** focus if focus else loss
+    return loss * (1 - torch.exp(-loss)).clamp(min=_LEAST) ** focus if focus else loss
 
 
 def moving(offsets: Tensor, wanted: Tensor) -> Tensor:
@@ -30,7 +33,11 @@ def moving(offsets: Tensor, wanted: Tensor) -> Tensor:
 
 
 def overlapping(first: Tensor, end: Tensor, wanted_first: Tensor, wanted_end: Tensor) -> Tensor:
-    """Equation 15 on continuous, half-open spans (N,): 0 where they are equal, at most 2 for spans however far apart."""
+    """Equation 15 on continuous, half-open spans (N,): 0 where they are equal, at most 2 for spans however far apart.
+
+    A span whose ends have passed each other counts as empty, at its first word.
+    """
+    end = torch.maximum(end, first)
     shared = torch.minimum(end, wanted_end) - torch.maximum(first, wanted_first)
     around = torch.maximum(end, wanted_end) - torch.minimum(first, wanted_first)
     return 1 - shared / around
