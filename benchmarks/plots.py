@@ -70,21 +70,21 @@ def convergence(result: dict[str, Any], path: Path) -> None:
 
 
 def refinement(result: dict[str, Any], path: Path) -> None:
-    """The spans that went into each denoising step on one sentence, below each other; thick: many spans are alike."""
+    """The noise a prediction starts from, and below it the answers of each denoising step; thick: many spans are alike."""
     words, steps = result["words"], result["steps"]
-    figure, axes = plt.subplots(figsize=(7.6, 4.6))
-    for row, step in enumerate(steps):
-        for place, (first, last, count) in enumerate(step["spans"]):
-            height = -row - 0.85 * (place + 0.5) / len(step["spans"])
-            axes.plot(
-                [first - 0.35, last + 0.35], [height] * 2, color=ACCENT, linewidth=0.6 + 0.22 * count, solid_capstyle="butt"
-            )
+    rows = [("noise", steps[0]["spans"])]
+    rows += [(f"answers of step {number}", step["answers"]) for number, step in enumerate(steps, 1)]
+    figure, axes = plt.subplots(figsize=(7.6, 5.0))
+    for row, (_, spans) in enumerate(rows):
+        for place, (first, last, count) in enumerate(spans):
+            height = -row - 0.85 * (place + 0.5) / len(spans)
+            ends, thickness = [first - 0.35, max(first, last) + 0.35], 0.5 + 0.35 * count
+            axes.plot(ends, [height] * 2, color=ACCENT if row else "#9ca3af", linewidth=thickness, solid_capstyle="butt")
         axes.axhline(-row - 0.93, color="#e5e7eb", linewidth=0.8)
     axes.set_xticks(range(len(words)), words, rotation=35, ha="left", fontsize=8)
     axes.xaxis.tick_top()
-    noise = [f"after {step['step'] + 1} steps of noise" for step in steps]
-    axes.set_yticks([-row - 0.45 for row in range(len(steps))], noise)
-    axes.set(xlim=(-0.6, len(words) - 0.4), ylim=(-len(steps), 0.1))
+    axes.set_yticks([-row - 0.45 for row in range(len(rows))], [name for name, _ in rows])
+    axes.set(xlim=(-0.6, len(words) - 0.4), ylim=(-len(rows), 0.1))
     axes.spines[["bottom", "left"]].set_visible(False)
     finished(figure, axes, path)
 

@@ -24,6 +24,12 @@ from anyner.encoding.batch import batch_of
 from anyner.inference.recognizer import Choice
 
 
+def counted(first: torch.Tensor, last: torch.Tensor) -> list[list[int]]:
+    """Each different span of the one sentence, with how many are that one."""
+    spans = Counter(zip(first[0].tolist(), last[0].tolist(), strict=True))
+    return [[*span, count] for span, count in sorted(spans.items())]
+
+
 @torch.inference_mode()
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -40,8 +46,8 @@ def main() -> None:
     states = recognizer.model.encoder(batch_of([window], recognizer.vocabulary.frame, (), recognizer.model.encoder.features))
     steps = []
     for step in head.denoise(states, head.denoiser.read(states), options, draw):
-        spans = Counter(zip(step.first[0].tolist(), step.last[0].tolist(), strict=True))
-        steps.append({"step": step.step, "spans": [[*span, count] for span, count in sorted(spans.items())]})
+        answers = (step.answers.left.argmax(2), step.answers.right.argmax(2))
+        steps.append({"step": step.step, "spans": counted(step.first, step.last), "answers": counted(*answers)})
     found = recognizer.predict(arguments.text, options={"steps": arguments.steps})
     measured = {
         "what": "refinement",

@@ -120,6 +120,11 @@ def test_spans_steps_seeds_and_swaps_of_a_diffusion_model_are_measured(script: S
     assert found["curves"][-1]["f1"] == pytest.approx(strict.f1) == pytest.approx(found["seeds"]["f1"][0])
     assert [row["step"] for row in found["swap"]] == [0, 49, 199, 399, 599, 799, 999]
     assert all(0 <= row["followed"] + row["stayed"] <= 1 for row in found["swap"])
+    script("refinement", model, "Pain in the left knee.", "--steps", 3, "-o", tmp_path / "steps.json")
+    refined = result(tmp_path / "steps.json")
+    assert refined["words"] == ["Pain", "in", "the", "left", "knee", "."]
+    assert [step["step"] for step in refined["steps"]] == [999, 665, 332]
+    assert {sum(count for *_, count in step[key]) for step in refined["steps"] for key in ("spans", "answers")} == {60}
 
 
 def test_variants_are_trained_and_kept_epoch_by_epoch(script: Script, tmp_path: Path) -> None:
