@@ -6,16 +6,11 @@ python benchmarks/accuracy.py recipes/biaffine/genia.yaml --set data.folder=DATA
 from __future__ import annotations
 
 import argparse
-import json
-import platform
-import shlex
-import sys
 import tempfile
-from datetime import UTC, datetime
 from pathlib import Path
 
 import torch
-import transformers
+from record import header, write
 
 import anyner
 from anyner.training.config import Recipe
@@ -43,10 +38,7 @@ def main() -> None:
         with TerminalListener() as listener:
             result = anyner.train(recipe, folder, listener=listener)
         result_json = {
-            "what": "accuracy",
-            "command": "python " + shlex.join([Path(sys.argv[0]).as_posix(), *sys.argv[1:]]),
-            "date": datetime.now(UTC).date().isoformat(),
-            "machine": machine(),
+            **header("accuracy"),
             "recipe": recipe.model_dump(mode="json", exclude_defaults=True),
             "seed": recipe.training.seed,
             "runs_side_by_side": arguments.side_by_side,
@@ -63,21 +55,9 @@ def main() -> None:
     encoder = Path(recipe.encoder.source).name
     name = arguments.name or f"{recipe.architecture}-{corpus}-{encoder}-seed{recipe.training.seed}"
     path = Path(arguments.output) / f"{name}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(result_json, indent=1) + "\n", encoding="utf-8")
+    write(result_json, path)
     test_f1 = result_json["test"]["strict"]["f1"] if "test" in result_json else float("nan")
     print(f"{name}: dev F1 {result.outcome.best_f1:.4f}, test F1 {test_f1:.4f}, {result.outcome.seconds:.0f} s -> {path}")
-
-
-def machine() -> dict[str, str]:
-    device = torch.cuda.get_device_name() if torch.cuda.is_available() else platform.processor() or platform.machine()
-    return {
-        "device": device,
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "transformers": transformers.__version__,
-        "anyner": anyner.__version__,
-    }
 
 
 if __name__ == "__main__":

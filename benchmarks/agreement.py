@@ -7,13 +7,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
-import sys
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from pathlib import Path
 
-from accuracy import machine
+from record import header, write
 
 import anyner
 from anyner.inference.config import Precision
@@ -47,10 +43,7 @@ def main() -> None:
     exact, exact_small = (predicted(model, "float32", documents, tokens) for tokens in (_LARGE, _SMALL))
     fast, fast_small = (predicted(model, "bfloat16", documents, tokens) for tokens in (_LARGE, _SMALL))
     measured = {
-        "what": "agreement",
-        "command": "python " + shlex.join([Path(sys.argv[0]).as_posix(), *sys.argv[1:]]),
-        "date": datetime.now(UTC).date().isoformat(),
-        "machine": machine(),
+        **header("agreement"),
         "documents": len(documents),
         "batch_tokens": [_LARGE, _SMALL],
         "float32_between_batches": difference(exact, exact_small),
@@ -59,7 +52,7 @@ def main() -> None:
     }
     print(json.dumps(measured, indent=1))
     if arguments.output:
-        Path(arguments.output).write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+        write(measured, arguments.output)
 
 
 if __name__ == "__main__":

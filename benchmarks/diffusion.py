@@ -11,16 +11,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
-import sys
 import time
-from datetime import UTC, datetime
-from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
 import torch
-from accuracy import machine
+from record import header, write
 
 import anyner
 from anyner.architectures.diffusion_ner.head import Head
@@ -97,10 +93,7 @@ def main() -> None:
     arguments = parser.parse_args()
     recognizer, documents = anyner.load(arguments.model), anyner.read(arguments.corpus).documents
     measured = {
-        "what": "diffusion",
-        "command": "python " + shlex.join([Path(sys.argv[0]).as_posix(), *sys.argv[1:]]),
-        "date": datetime.now(UTC).date().isoformat(),
-        "machine": machine(),
+        **header("diffusion"),
         "documents": len(documents),
         "curves": [point(recognizer, documents, spans, steps) for spans in arguments.spans for steps in arguments.steps],
         "seeds": over_seeds(arguments.model, documents, arguments.seeds),
@@ -108,7 +101,7 @@ def main() -> None:
     }
     print(json.dumps({key: measured[key] for key in ("curves", "seeds", "swap")}))
     if arguments.output:
-        Path(arguments.output).write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+        write(measured, arguments.output)
 
 
 if __name__ == "__main__":

@@ -9,17 +9,12 @@ python benchmarks/lengths.py full=runs/a0,runs/a1 'without filter=runs/b0,runs/b
 from __future__ import annotations
 
 import argparse
-import json
-import shlex
-import sys
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
 import yaml
-from accuracy import machine
+from record import header, write
 
 import anyner
 from anyner.evaluation.bootstrap import compare
@@ -107,16 +102,13 @@ def main() -> None:
             group.name, {name: f"{100 * one['mean']:.2f} p={one.get('p', 1):.3f}" for name, one in row["f1"].items()}, flush=True
         )
     measured = {
-        "what": "lengths",
-        "command": "python " + shlex.join([Path(sys.argv[0]).as_posix(), *sys.argv[1:]]),
-        "date": datetime.now(UTC).date().isoformat(),
-        "machine": machine(),
+        **header("lengths"),
         "architecture": anyner.load(groups[0].models[0]).config.architecture,
         "documents": len(gold),
         "groups": rows,
     }
     if arguments.output:
-        Path(arguments.output).write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+        write(measured, arguments.output)
 
 
 if __name__ == "__main__":

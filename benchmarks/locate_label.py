@@ -11,15 +11,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
-import sys
 from collections import Counter
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import torch
-from accuracy import machine
+from record import header, write
 
 import anyner
 from anyner.architectures.locate_label.head import Head
@@ -102,10 +98,7 @@ def main() -> None:
     recognizer = anyner.load(arguments.model)
     documents = tuple(document for path in arguments.corpus for document in anyner.read(path).documents)
     measured = {
-        "what": "locate_label",
-        "command": "python " + shlex.join([Path(sys.argv[0]).as_posix(), *sys.argv[1:]]),
-        "date": datetime.now(UTC).date().isoformat(),
-        "machine": machine(),
+        **header("locate_label"),
         "head": recognizer.config.head,
         "thresholds": recognizer.config.thresholds,
         "documents": len(documents),
@@ -114,7 +107,7 @@ def main() -> None:
     }
     print(json.dumps({key: measured[key] for key in ("offsets", "seeds_passed_per_entity", "spans_per_entity", "lengths")}))
     if arguments.output:
-        Path(arguments.output).write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+        write(measured, arguments.output)
 
 
 if __name__ == "__main__":

@@ -13,14 +13,11 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shlex
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
-from pathlib import Path
 from threading import Event, Thread
 
 import psutil
@@ -143,15 +140,12 @@ def main() -> None:
     if arguments.one:
         print(json.dumps(asdict(measure(arguments.model, arguments.one, arguments.batch_tokens))))
         return
-    from accuracy import machine
+    from record import header, write
 
     documents = [measured_apart(arguments.model, words, arguments.batch_tokens) for words in arguments.words]
     growth = documents[-1]["beyond_bytes"] - documents[0]["beyond_bytes"]
     result = {
-        "what": "memory",
-        "command": "python " + shlex.join([Path(sys.argv[0]).as_posix(), *sys.argv[1:]]),
-        "date": datetime.now(UTC).date().isoformat(),
-        "machine": machine(),
+        **header("memory"),
         "batch_tokens": arguments.batch_tokens,
         "documents": documents,
         "growth_beyond_bytes": growth,
@@ -159,7 +153,7 @@ def main() -> None:
     }
     print(json.dumps(result, indent=1))
     if arguments.output:
-        Path(arguments.output).write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        write(result, arguments.output)
 
 
 if __name__ == "__main__":

@@ -7,14 +7,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
-import sys
 from collections import Counter
-from datetime import UTC, datetime
-from pathlib import Path
 
 import torch
-from accuracy import machine
+from record import header, write
 
 import anyner
 from anyner.architectures.diffusion_ner.config import DiffusionOptions
@@ -50,15 +46,12 @@ def main() -> None:
         steps.append({"step": step.step, "spans": counted(step.first, step.last), "answers": counted(*answers)})
     found = recognizer.predict(arguments.text, options={"steps": arguments.steps})
     measured = {
-        "what": "refinement",
-        "command": "python " + shlex.join([Path(sys.argv[0]).as_posix(), *sys.argv[1:]]),
-        "date": datetime.now(UTC).date().isoformat(),
-        "machine": machine(),
+        **header("refinement"),
         "words": window.words,
         "steps": steps,
         "entities": [entity.to_json() for entity in found.entities],
     }
-    Path(arguments.output).write_text(json.dumps(measured, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write(measured, arguments.output)
     print(json.dumps(measured["entities"], ensure_ascii=False))
 
 

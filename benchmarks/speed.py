@@ -11,15 +11,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
-import sys
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 
 import torch
-from accuracy import machine
+from record import header, write
 
 import anyner
 from anyner.encoding.batch import Batch, batch_of
@@ -98,10 +95,7 @@ def main() -> None:
     recognizer = anyner.load(arguments.model)
     documents = anyner.read(arguments.corpus).documents
     measured = {
-        "what": "speed",
-        "command": "python " + shlex.join([Path(sys.argv[0]).as_posix(), *sys.argv[1:]]),
-        "date": datetime.now(UTC).date().isoformat(),
-        "machine": machine(),
+        **header("speed"),
         "architecture": recognizer.config.architecture,
         "encoder": Path(recognizer.config.encoder.source).name,
         "documents": len(documents),
@@ -111,7 +105,7 @@ def main() -> None:
     }
     print(json.dumps(measured, indent=1))
     if arguments.output:
-        Path(arguments.output).write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+        write(measured, arguments.output)
 
 
 if __name__ == "__main__":

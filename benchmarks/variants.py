@@ -9,14 +9,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import shlex
-import sys
 import tempfile
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
-from accuracy import machine
+from record import header, write
 
 import anyner
 from anyner.training.config import Recipe
@@ -48,14 +44,11 @@ def main() -> None:
         rows.append({"name": name, "set": changes.split(), **trained(recipe)})
         print(f"{name}: {' '.join(f'{100 * f1:.1f}' for f1 in rows[-1]['dev_f1'])}", flush=True)
         measured = {
-            "what": "variants",
-            "command": "python " + shlex.join([Path(sys.argv[0]).as_posix(), *sys.argv[1:]]),
-            "date": datetime.now(UTC).date().isoformat(),
-            "machine": machine(),
+            **header("variants"),
             "recipe": Recipe.read(arguments.recipe, arguments.set).model_dump(mode="json", exclude_defaults=True),
             "variants": rows,
         }
-        Path(arguments.output).write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+        write(measured, arguments.output)
 
 
 if __name__ == "__main__":
