@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Self
 
+from anyner.document import Fragments
 from anyner.overlap import Policy
 from anyner.settings import Settings
 from anyner.text.align import WordEntity
@@ -89,6 +90,16 @@ class HeadConfig(Settings):
 
     def default_thresholds(self) -> dict[str, float]:
         return {threshold.name: threshold.default for threshold in self.thresholds()}
+
+
+def with_second_labels(reasons: Sequence[str | None], entities: Sequence[WordEntity]) -> list[str | None]:
+    """The reasons of `unreachable` for settings that give each span one label: a second one can never be produced either."""
+    told, taken = list(reasons), set[Fragments]()
+    for place, entity in enumerate(entities):
+        if told[place] is None and entity.fragments in taken:
+            told[place] = "a second label on the same words"
+        taken.add(entity.fragments)
+    return told
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,52 +1,36 @@
 """Fifty sentences can be learned by heart, a small corpus teaches something, and the spans put in are really read."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from by_heart import Learned, learned_by_heart
 
 import anyner
 from anyner.architectures.diffusion_ner.head import Head
 from anyner.architectures.diffusion_ner.swap import swap
 from anyner.architectures.draw import Draw
-from anyner.corpora.synthetic import synthetic
 from anyner.encoding.batch import Example, training_batch
-from anyner.inference.recognizer import Recognizer
 from anyner.layers.contiguous import Entities
 from anyner.text.align import to_words
 from anyner.training.config import Recipe
 
 
 @pytest.fixture(scope="module")
-def learned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Recognizer, tuple[anyner.Document, ...], float]]:
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Learned:
     folder = tmp_path_factory.mktemp("diffusion")
-    documents = synthetic(50, seed=3, contiguous=True).documents
-    data = folder / "data.jsonl"
-    anyner.write(documents, data, "jsonl")
-    recipe = Recipe.of(
-        {
-            "data": {"train": str(data), "dev": str(data)},
-            "encoder": {"fresh_width": 64, "fresh_layers": 1, "fresh_vocabulary": 800, "dropout": 0.0},
-            "architecture": "diffusion_ner",
-            "head": {"dropout": 0.0, "width": 64, "feed_forward": 128},
-            "training": {"epochs": 80, "batch_sentences": 10, "encoder_lr": 2e-3, "head_lr": 2e-3, "patience": 25},
-        },
-        "recipe",
-    )
-    result = anyner.train(recipe, folder / "model")
-    yield anyner.load(folder / "model"), documents, result.outcome.best_f1
+    return learned_by_heart(folder, "diffusion_ner", {"feed_forward": 128}, epochs=80, patience=25)
 
 
-def test_fifty_sentences_are_learned_by_heart(learned: tuple[Recognizer, tuple[anyner.Document, ...], float]) -> None:
-    recognizer, documents, best = learned
+def test_fifty_sentences_are_learned_by_heart(learned: Learned) -> None:
+    recognizer, documents, best = learned.recognizer, learned.documents, learned.best_f1
     assert best >= 0.98
     assert anyner.evaluate(recognizer, documents).strict.f1 == pytest.approx(best)
 
 
-def test_with_little_noise_spans_follow_what_was_put_in(learned: tuple[Recognizer, tuple[anyner.Document, ...], float]) -> None:
-    recognizer, documents, _ = learned
+def test_with_little_noise_spans_follow_what_was_put_in(learned: Learned) -> None:
+    recognizer, documents = learned.recognizer, learned.documents
     head = recognizer.model.eval().head
     assert isinstance(head, Head)
     windows = recognizer.windows(documents)
@@ -67,8 +51,8 @@ def test_with_little_noise_spans_follow_what_was_put_in(learned: tuple[Recognize
     assert all_of_it.unchanged > little.unchanged
 
 
-def test_a_seed_is_a_sample_and_samples_agree_in_a_score(learned: tuple[Recognizer, tuple[anyner.Document, ...], float]) -> None:
-    recognizer, documents, _ = learned
+def test_a_seed_is_a_sample_and_samples_agree_in_a_score(learned: Learned) -> None:
+    recognizer, documents = learned.recognizer, learned.documents
     texts = [document.text for document in documents[:12]]
     once = recognizer.predict(texts)
     thrice = recognizer.predict(texts, options={"samples": 3}, thresholds={"score": 0.2})

@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from anyner.architectures.settings import HeadConfig, Options, Shape, Threshold
+from anyner.architectures.settings import HeadConfig, Options, Shape, Threshold, with_second_labels
 from anyner.text.align import WordEntity
 
 
@@ -81,13 +81,7 @@ class Config(HeadConfig):
         return self
 
     def unreachable(self, entities: Sequence[WordEntity], pieces: Sequence[int]) -> list[str | None]:
-        reasons = super().unreachable(entities, pieces)
-        taken: set[object] = set()
-        for place, entity in enumerate(entities):
-            if reasons[place] is None and entity.fragments in taken:
-                reasons[place] = "a second label on the same words"
-            taken.add(entity.fragments)
-        return reasons
+        return with_second_labels(super().unreachable(entities, pieces), entities)
 
     def thresholds(self) -> tuple[Threshold, ...]:
         """The paper's phi, as the mean of the three probabilities instead of their sum."""

@@ -8,7 +8,7 @@ from typing import Literal, Self
 import numpy as np
 from pydantic import Field, field_validator
 
-from anyner.architectures.settings import CorpusFacts, HeadConfig, Options, Shape, Threshold
+from anyner.architectures.settings import CorpusFacts, HeadConfig, Options, Shape, Threshold, with_second_labels
 from anyner.text.align import WordEntity
 
 LONGEST_CHOSEN = 16
@@ -87,14 +87,10 @@ class Config(HeadConfig):
 
     def unreachable(self, entities: Sequence[WordEntity], pieces: Sequence[int]) -> list[str | None]:
         reasons = super().unreachable(entities, pieces)
-        taken: set[object] = set()
         for place, entity in enumerate(entities):
             if reasons[place] is None and not self.regressor and entity.last - entity.first >= self.longest:
                 reasons[place] = f"longer than the longest seed, {self.longest} words, and there is no regressor"
-            if reasons[place] is None and entity.fragments in taken:
-                reasons[place] = "a second label on the same words"
-            taken.add(entity.fragments)
-        return reasons
+        return with_second_labels(reasons, entities)
 
     def thresholds(self) -> tuple[Threshold, ...]:
         score = Threshold("score", 0.1, 0.5, tuple(round(0.1 + 0.025 * i, 3) for i in range(33)))
