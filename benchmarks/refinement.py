@@ -42,7 +42,7 @@ def main() -> None:
     states = recognizer.model.encoder(batch_of([window], recognizer.vocabulary.frame, (), recognizer.model.encoder.features))
     steps = []
     for step in head.denoise(states, head.denoiser.read(states), options, draw):
-        answers = (step.answers.left.argmax(2), step.answers.right.argmax(2))
+        answers = (step.pointed.left.argmax(2), step.pointed.right.argmax(2))
         steps.append({"step": step.step, "spans": counted(step.first, step.last), "answers": counted(*answers)})
     found = recognizer.predict(arguments.text, options={"steps": arguments.steps})
     measured = {

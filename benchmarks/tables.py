@@ -51,6 +51,8 @@ def _seconds(result: Result) -> str:
 
 
 def _kind(result: Result) -> str:
+    if result["what"] == "tried":
+        return f"tried_{result['everywhere']['architecture']}"
     return "chosen" if result["what"] == "accuracy" and "test" not in result else str(result["what"])
 
 
@@ -133,6 +135,14 @@ COLUMNS: Mapping[str, Columns] = {
         "seeds past the filter, an entity": lambda r: f"{r['seeds_passed_per_entity']:.1f}",
         "different spans, an entity": lambda r: f"{r['spans_per_entity']:.1f}",
     },
+    **{
+        f"tried_{architecture}": {
+            "what was set": lambda r: ", ".join(f"`{one}`" for one in r["one"]["set"]),
+            "dev F1": lambda r: f"{100 * r['one']['dev_f1']:.2f}",
+            "best epoch": lambda r: str(r["one"]["best_epoch"]),
+        }
+        for architecture in ("locate_label", "diffusion_ner")
+    },
     "agreement": {
         "documents": lambda r: f"{r['documents']:,}",
         "float32, other batches": lambda r: _disagreement(r["float32_between_batches"]),
@@ -160,7 +170,7 @@ def table(what: str, results: Iterable[tuple[str, Result]]) -> str:
 
 def _rows(result: Result) -> list[Result]:
     """A result is one row, unless it compares groups of models: those have one each."""
-    for key, one in (("groups", "group"), ("variants", "variant")):
+    for key, one in (("groups", "group"), ("variants", "variant"), ("tried", "one")):
         if key in result:
             return [{**result, one: row} for row in result[key]]
     return [result]

@@ -40,7 +40,7 @@ def examples(page: Path) -> list[Block]:
 @pytest.fixture(scope="module")
 def demo_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The model of `make demo`, trained on fewer sentences."""
-    smaller = ["data.synthetic.train=500", "data.synthetic.dev=60", "training.epochs=6"]
+    smaller = ["data.synthetic.train=800", "data.synthetic.dev=60", "training.epochs=8"]
     recipe = Recipe.read(ROOT / "recipes/biaffine/demo.yaml", smaller)
     return anyner.train(recipe, tmp_path_factory.mktemp("demo") / "demo").folder
 
@@ -120,7 +120,7 @@ def shown_entities() -> tuple[str, list[Entity]]:
 
 
 def test_the_example_of_the_readme_finds_what_is_shown(workshop: Path) -> None:
-    """The model behind the page saw three times as many sentences, so one entity may be missing here."""
+    """The model behind the page saw twice as many sentences, so one entity may be missing here."""
     printed = run_block(readme_example(), {})
     found = {match.groups()[1:] for match in map(_FOUND.fullmatch, printed.splitlines()) if match}
     assert len(found) == len(printed.splitlines())

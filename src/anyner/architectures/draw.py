@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import blake2b
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
+Integers = NDArray[np.int64]
+Hashes = NDArray[np.uint64]
+
+NORMALS = 2**20
+"""Entries of the table of normal numbers, a power of 2."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """Numbers keyed by (seed, sentence content, purpose, epoch), drawn on the host: equal on every device, batch and process.
+    """Numbers keyed by (seed, sentence content, purpose, epoch): equal on every device, batch and process.
 
     A row's numbers come in order, so the first n of a longer row are the n of a shorter one: padding changes nothing. The same
-    purpose gives the same numbers again: name a denoising step or a sample in it.
+    purpose gives the same numbers again: name a denoising step or a sample in it. All rows are drawn at once: a generator for
+    each sentence would cost more than the device needs for the rest of the head.
     """
 
     seed: int
@@ -26,26 +33,47 @@ class Draw:
     step: int = 0
     """Steps taken so far, for heads that alternate objectives; it changes no number."""
 
-    def normal(self, purpose: str, content_keys: Sequence[int], size: int) -> Floats:
-        """Standard normal numbers, one row a sentence: (B, size)."""
-        drawn = np.empty((len(content_keys), size), dtype=np.float32)
-        for row, generator in enumerate(self._generators(purpose, content_keys)):
-            generator.standard_normal(dtype=np.float32, out=drawn[row])
-        return drawn
-
     def uniform(self, purpose: str, content_keys: Sequence[int], size: int) -> Floats:
         """Numbers uniform in [0, 1), one row a sentence: (B, size)."""
-        drawn = np.empty((len(content_keys), size), dtype=np.float32)
-        for row, generator in enumerate(self._generators(purpose, content_keys)):
-            generator.random(dtype=np.float32, out=drawn[row])
-        return drawn
+        bits = _mixed(self._row_keys(purpose, content_keys)[:, None] + _COUNTER * np.arange(1, size + 1, dtype=np.uint64))
+        return (bits >> np.uint64(40)).astype(np.float32) * np.float32(2**-24)  # the 24 bits that a float32 holds exactly
 
-    def _generators(self, purpose: str, content_keys: Sequence[int]) -> Iterator[np.random.Generator]:
-        """A generator for each sentence: one and the same, set to another key each time, which is cheaper than making one."""
+    def normal(self, purpose: str, content_keys: Sequence[int], size: int) -> Floats:
+        """Standard normal numbers, one row a sentence: (B, size)."""
+        start, stride = self.walks(purpose, content_keys).T
+        numbers: Floats = normals()[(start[:, None] + stride[:, None] * np.arange(size)) & (NORMALS - 1)]
+        return numbers
+
+    def walks(self, purpose: str, content_keys: Sequence[int]) -> Integers:
+        """Where each sentence's row begins in the table of `normals` and how far apart its numbers lie there: (B, 2).
+
+        For who keeps the table on the device: two numbers a sentence to copy instead of hundreds.
+        """
+        keys = self._row_keys(purpose, content_keys)
+        bits = np.stack([_mixed(keys + _COUNTER), _mixed(keys + _COUNTER + _COUNTER)], axis=1)  # (B, 2)
+        walks = (bits & np.uint64(NORMALS - 1)).astype(np.int64)
+        walks[:, 1] |= 1  # an odd stride meets every entry before it meets one again
+        return walks
+
+    def _row_keys(self, purpose: str, content_keys: Sequence[int]) -> Hashes:
         salt = int.from_bytes(blake2b(f"{self.seed}/{self.epoch}/{purpose}".encode(), digest_size=8).digest(), "little")
-        bits = np.random.Philox(key=0)
-        generator, state = np.random.Generator(bits), bits.state
-        for key in content_keys:
-            state["state"]["key"] = np.array([key, salt], dtype=np.uint64)
-            bits.state = state
-            yield generator
+        return _mixed(np.array(content_keys, dtype=np.uint64) ^ np.uint64(salt))  # (B,)
+
+
+@cache
+def normals() -> Floats:
+    """Standard normal numbers that every row is read from."""
+    table = np.random.Generator(np.random.Philox(key=0)).standard_normal(NORMALS, dtype=np.float32)
+    table.flags.writeable = False
+    return table
+
+
+_COUNTER = np.uint64(0x9E3779B97F4A7C15)
+
+
+def _mixed(numbers: Hashes) -> Hashes:
+    """Every bit of the result depends on every bit of the number (SplitMix64's finaliser); wraps around on purpose."""
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: Hashes = numbers ^ (numbers >> np.uint64(31))
+    return mixed

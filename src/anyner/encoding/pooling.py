@@ -9,8 +9,9 @@ from anyner.encoding.config import Pooling
 
 
 def take(rows: Tensor, index: Tensor) -> Tensor:
-    """Rows (B, S, d) at index (B, M) -> (B, M, d)."""
-    return rows.gather(1, index[..., None].expand(-1, -1, rows.shape[-1]))
+    """Rows (B, S, d) at index (B, M) -> (B, M, d). One flat list: whole rows are copied, where `gather` moves single numbers."""
+    flat = index + torch.arange(len(rows), device=rows.device)[:, None] * rows.shape[1]  # (B, M)
+    return rows.flatten(0, 1).index_select(0, flat.flatten()).view(*index.shape, rows.shape[-1])
 
 
 def pool(pieces: Tensor, first: Tensor, last: Tensor, how: Pooling, longest: int) -> Tensor:

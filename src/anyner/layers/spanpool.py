@@ -55,12 +55,15 @@ def at_words(words: Tensor, sentence: Tensor, word: Tensor) -> Tensor:
 
 
 def maxima_by_length(words: Tensor, longest: int) -> Tensor:
-    """Maxima over the 1, 2 … `longest` words from each word on, (B, M, d) -> (B, L, M, d); at the end over those there are."""
-    of_length = [words]
+    """Maxima over the 1, 2 … `longest` words from each word on, (B, M, d) -> (B, L, M, d); at the end over those there are.
+
+    Each is written where it stays, so there is no way back through it: for prediction only.
+    """
+    sentences, count, width = words.shape
+    maxima = words.new_empty(sentences, longest, count, width)
+    maxima[:, 0] = words
     for length in range(1, longest):
-        shorter = of_length[-1]
-        further = words[:, length:]  # (B, M - length, d)
-        of_length.append(
-            torch.cat([torch.maximum(shorter[:, : further.shape[1]], further), shorter[:, further.shape[1] :]], dim=1)
-        )
-    return torch.stack(of_length, dim=1)
+        inside = max(0, count - length)
+        torch.maximum(maxima[:, length - 1, :inside], words[:, length:], out=maxima[:, length, :inside])
+        maxima[:, length, inside:] = maxima[:, length - 1, inside:]
+    return maxima

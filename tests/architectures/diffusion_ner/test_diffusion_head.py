@@ -9,7 +9,7 @@ from diffusion_batches import decoding, head_of
 from head_batches import ENTITIES, LABELS, LENGTHS, alone, gold_of, states_of
 
 from anyner.architectures.diffusion_ner.config import Config
-from anyner.architectures.diffusion_ner.denoiser import Answers
+from anyner.architectures.diffusion_ner.denoiser import Answers, Pointed
 from anyner.architectures.diffusion_ner.matching import by_inputs
 from anyner.architectures.diffusion_ner.noising import noised
 from anyner.architectures.draw import Draw
@@ -17,35 +17,43 @@ from anyner.layers.contiguous import Entities
 from anyner.text.align import WordEntity
 
 SWITCHES: list[dict[str, Any]] = [
-    {}, {"matching": "predictions"}, {"matching": "predictions", "assignment": "one_to_one"}, {"expansion": "random"},
+    {}, {"matching": "predictions"}, {"matching": "predictions", "assignment": "one_to_one"}, {"expansion": "repeat"},
+    {"expansion": "random"},
     {"schedule": "linear", "diffusion_steps": 50}, {"state": "boundaries"}, {"span_features": "both"}, {"slot_embedding": True},
     {"time": "scale_shift"}, {"pointer": "additive"}, {"type_reads": "span"}, {"self_attention": False},
-    {"cross_attention": False},
+    {"cross_attention": False}, {"boundary_product": True}, {"type_target": "assigned"}, {"apart": "nearest"}, {"layers": 2},
 ]  # fmt: skip
 
 
 @torch.no_grad()
-def test_the_losses_are_those_of_the_assigned_entities() -> None:
-    head, states, gold = head_of(), states_of(), gold_of()
+@pytest.mark.parametrize("type_target", ["assigned", "pointed"])
+def test_the_losses_are_those_of_the_assigned_entities(type_target: str) -> None:
+    head, states, gold = head_of(type_target=type_target, none_weight=0.2, spans=30), states_of(), gold_of()
     parts = head.loss(states, gold, Draw(1, 1))
     rows = Entities.of(gold.host).rows(3)
     noisy = noised(rows, states, head.settings, head.schedule, Draw(1, 1))
     answers = head.denoiser(head.denoiser.read(states), noisy.first, noisy.last, torch.from_numpy(noisy.step))
     boundary = kind = weight = 0.0
-    matched = 0
-    for (b, k), entity in np.ndenumerate(by_inputs(rows, noisy)):
+    matched, typed = 0, 0
+    for (b, k), entity in np.ndenumerate(by_inputs(rows, noisy, "nothing")):
         label = int(rows.label[b, entity]) + 1 if entity >= 0 else 0
+        if type_target == "pointed":
+            pointed = (int(answers.left[b, k].argmax()), int(answers.right[b, k].argmax()))
+            own_gold = range(int(rows.counts[b]))
+            label = sum(int(rows.label[b, g]) + 1 for g in own_gold if (rows.first[b, g], rows.last[b, g]) == pointed)
         own = 1.0 if label else 0.2
         kind += own * -float(answers.types[b, k].log_softmax(-1)[label])
         weight += own
-        if label:
+        typed += label > 0
+        if entity >= 0:
             matched += 1
             for logits, target in ((answers.left, rows.first), (answers.right, rows.last)):
                 for word in range(LENGTHS[b]):
                     p = float(logits[b, k, word].sigmoid())
                     boundary -= np.log(p if word == target[b, entity] else 1 - p)
     assert float(parts["boundary"].numerator) == pytest.approx(boundary, rel=1e-4)
-    assert float(parts["boundary"].denominator) == matched == 14
+    assert float(parts["boundary"].denominator) == matched > 30
+    assert typed > 0
     assert float(parts["type"].numerator) == pytest.approx(kind, rel=1e-4)
     assert float(parts["type"].denominator) == pytest.approx(weight)
 
@@ -103,12 +111,17 @@ class Perfect(torch.nn.Module):
     def read(self, states: Any) -> Any:
         return states
 
-    def forward(self, states: Any, first: torch.Tensor, last: torch.Tensor, step: torch.Tensor) -> Answers:
+    def pointed(self, states: Any, first: torch.Tensor, last: torch.Tensor, step: torch.Tensor) -> Pointed:
         self.asked.append((first[0].tolist(), last[0].tolist(), int(step[0])))
         shape = (*first.shape, states.words.shape[1])
-        left, right, types = torch.full(shape, -9.0), torch.full(shape, -9.0), torch.full((*first.shape, len(LABELS) + 1), -9.0)
-        left[..., self.entity[0]], right[..., self.entity[1]], types[..., self.entity[2] + 1] = 9.0, 9.0, 9.0
-        return Answers(left, right, types)
+        left, right = torch.full(shape, -9.0), torch.full(shape, -9.0)
+        left[..., self.entity[0]], right[..., self.entity[1]] = 9.0, 9.0
+        return Pointed(left, left, right)
+
+    def typed(self, states: Any, pointed: Pointed) -> Answers:
+        types = torch.full((*pointed.left.shape[:2], len(LABELS) + 1), -9.0)
+        types[..., self.entity[2] + 1] = 9.0
+        return Answers(pointed.left, pointed.right, types)
 
 
 @pytest.mark.parametrize("eta", [0.0, 1.0])
@@ -130,9 +143,9 @@ def test_options_decide_how_spans_and_steps_go() -> None:
     states = states_of((4,))
     for options, steps, found in (
         ({"spans": 3, "steps": 1}, [999], 3),
-        ({"spans": 5, "steps": 2, "samples": 3}, [999, 499] * 3, 15),
-        ({"spans": 5, "steps": 2, "every_step": True}, [999, 499], 10),
-        ({"spans": 2, "steps": 4, "renewal": True}, [999, 749, 499, 249], 2),
+        ({"spans": 5, "steps": 2, "samples": 3}, [999, 499] * 3, 30),
+        ({"spans": 5, "steps": 2, "every_step": False}, [999, 499], 5),
+        ({"spans": 2, "steps": 4, "renewal": True}, [999, 749, 499, 249], 8),
     ):  # fmt: skip
         perfect.asked.clear()
         proposals = head.propose(states, decoding(head, **options), Draw(0)).on_host()  # type: ignore[arg-type]

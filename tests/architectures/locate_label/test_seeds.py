@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -57,9 +58,9 @@ def test_iou_is_that_of_the_sets_of_words(one: Span, other: Span) -> None:
 
 @given(sentences, seed_lengths)
 def test_seeds_are_every_length_at_every_word(words: list[int], lengths: list[int]) -> None:
-    grid = enumerated(words, lengths)
+    grid = enumerated(torch.tensor(words), max(words), lengths)
     for number, count in enumerate(words):
-        found = {(int(first), int(first + length)) for length, first in zip(*grid[number].nonzero(), strict=True)}
+        found = {(first, first + length) for length, first in grid[number].nonzero().tolist()}
         assert found == seeds_slowly(count, lengths)
 
 

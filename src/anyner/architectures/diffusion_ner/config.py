@@ -20,7 +20,7 @@ class DiffusionOptions(Options):
     """Fresh noise in each step: 0 none, as in the paper; 1 as much as was taken away, as in the authors' code."""
     samples: int = Field(default=1, ge=1)
     """How often to start anew; an entity's score is then the mean over all samples, those that miss it counting as 0."""
-    every_step: bool = False
+    every_step: bool = True
     """Whether what the steps before the last found counts too."""
     renewal: bool = False
     """Whether spans that found nothing start anew from fresh noise before the next step."""
@@ -39,7 +39,7 @@ class Config(HeadConfig):
     """How far a clean state reaches beside noise of spread 1, the paper's lambda."""
     width: int = Field(default=256, ge=8)
     """Width of the denoiser, independent of the encoder's."""
-    layers: int = Field(default=2, ge=0)
+    layers: int = Field(default=1, ge=0)
     heads: int = Field(default=4, ge=1)
     feed_forward: int = Field(default=512, ge=1)
     dropout: float = Field(default=0.1, ge=0.0, lt=1.0)
@@ -55,21 +55,28 @@ class Config(HeadConfig):
     """Whether words and spans know where in the sentence they are, or only what stands there as in paper and code."""
     type_reads: Literal["boundaries", "span"] = "boundaries"
     """What the type is read from: the words that the pointers point at and the span, or the span alone (paper and code)."""
+    boundary_product: bool = False
+    """Whether the type also reads the product of those two words, as a biaffine classifier does."""
     self_attention: bool = True
     cross_attention: bool = True
     pointer: Literal["bilinear", "additive"] = "bilinear"
     """How a span points at its boundary words: a product (fast), or the paper's sum through a layer."""
     boundary_prior: float = Field(default=0.075, gt=0.0, lt=1.0)
     """Probability of being a boundary that every word starts with: few are, and learning that first would waste steps."""
-    expansion: Literal["repeat", "random"] = "repeat"
-    """How gold is filled up to `spans` before noising: by repetition, or by random spans."""
+    expansion: Literal["repeat", "random", "moved"] = "moved"
+    """How gold is filled up to `spans` before noising: by repetition, by random spans, or by repetition with every second round
+    moved elsewhere in the sentence, where it looks like the mistakes that prediction has to undo."""
     assignment: Literal["repeat", "one_to_one"] = "repeat"
     """Whether gold labels are repeated to all spans (code) or all but one span for each entity learn none (paper)."""
     matching: Literal["inputs", "predictions"] = "inputs"
     """Whether a span learns the entity nearest to where it lies, or the one that fits its answer best (paper and code)."""
     tie: float = Field(default=1.0, ge=0.0)
     """How strongly matching by predictions prefers the entity that was noised into a span, the less the more noise there is."""
-    none_weight: float = Field(default=0.2, gt=0.0)
+    apart: Literal["nearest", "nothing"] = "nothing"
+    """What spans that touch no entity learn in matching by inputs: to go to the nearest all the same, or to be nothing."""
+    type_target: Literal["assigned", "pointed"] = "pointed"
+    """Which type a span learns: of the entity assigned to it (paper and code), or of what it points at, most often none."""
+    none_weight: float = Field(default=1.0, gt=0.0)
     """Weight of spans that should become nothing."""
     boundary_weight: float = Field(default=1.0, ge=0.0)
     type_weight: float = Field(default=1.0, ge=0.0)

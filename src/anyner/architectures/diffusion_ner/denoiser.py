@@ -13,6 +13,7 @@ from torch.utils.checkpoint import checkpoint
 from anyner.architectures.diffusion_ner.config import Config
 from anyner.encoding.encoder import States
 from anyner.encoding.pooling import stretch_mean, take
+from anyner.layers.norm import Norm
 
 _SPANS_AT_ONCE = 8
 
@@ -31,12 +32,24 @@ class Sentence:
 
 
 @dataclass(frozen=True, slots=True)
+class Pointed:
+    """Where the spans should begin and end: all that the steps before the last need. Logits are float32."""
+
+    spans: Tensor  # (B, K, w) what the denoiser made of them
+    left: Tensor  # (B, K, M)
+    right: Tensor  # (B, K, M)
+
+
+@dataclass(frozen=True, slots=True)
 class Answers:
     """Logits, float32."""
 
     left: Tensor  # (B, K, M)
     right: Tensor  # (B, K, M)
     types: Tensor  # (B, K, 1 + C), 0: no entity
+
+    def detach(self) -> Answers:
+        return Answers(self.left.detach(), self.right.detach(), self.types.detach())
 
 
 class Denoiser(nn.Module):
@@ -51,7 +64,7 @@ class Denoiser(nn.Module):
         self.time = Sinusoid(width)
         self.scale_shift = nn.Linear(width, 2 * width) if config.time == "scale_shift" else None
         self.layers = nn.ModuleList(Layer(config) for _ in range(config.layers))
-        self.normalised = nn.LayerNorm(width)
+        self.normalised = Norm(width)
         self.left_pointer, self.right_pointer = Pointer(config), Pointer(config)
         self.position = Sinusoid(width) if config.word_positions else None
         self.of_left, self.of_right = (
@@ -76,6 +89,9 @@ class Denoiser(nn.Module):
 
     def forward(self, sentence: Sentence, first: Tensor, last: Tensor, step: Tensor) -> Answers:
         """Answers for spans `first..last` (B, K) at steps (B,)."""
+        return self.typed(sentence, self.pointed(sentence, first, last, step))
+
+    def pointed(self, sentence: Sentence, first: Tensor, last: Tensor, step: Tensor) -> Pointed:
         spans = self._seen(sentence, first, last)  # (B, K, w)
         time = self.time(step)[:, None].to(spans.dtype)  # (B, 1, w)
         if self.config.time_in_attention:
@@ -89,11 +105,17 @@ class Denoiser(nn.Module):
         hidden = ~sentence.mask[:, None]  # (B, 1, M)
         left = self.left_pointer(spans, sentence.pointed[0]).float().masked_fill(hidden, -1e4)
         right = self.right_pointer(spans, sentence.pointed[1]).float().masked_fill(hidden, -1e4)
-        hidden_type = self.of_span(spans)  # (B, K, w)
+        return Pointed(spans, left, right)
+
+    def typed(self, sentence: Sentence, pointed: Pointed) -> Answers:
+        hidden = self.of_span(pointed.spans)  # (B, K, w)
         if sentence.typed is not None:
-            for logits, words in zip((left, right), sentence.typed, strict=True):
-                hidden_type = hidden_type + logits.softmax(-1).to(words.dtype) @ words
-        return Answers(left, right, self.types(functional.gelu(hidden_type)).float())
+            first, last = (
+                logits.softmax(-1).to(words.dtype) @ words
+                for logits, words in zip((pointed.left, pointed.right), sentence.typed, strict=True)
+            )  # (B, K, w) each
+            hidden = hidden + first + last + (first * last if self.config.boundary_product else 0)
+        return Answers(pointed.left, pointed.right, self.types(functional.gelu(hidden)).float())
 
     def _seen(self, sentence: Sentence, first: Tensor, last: Tensor) -> Tensor:
         parts = []
@@ -133,7 +155,7 @@ class Attention(nn.Module):
     def __init__(self, config: Config) -> None:
         super().__init__()
         self.heads, self.drop = config.heads, config.dropout
-        self.norm = nn.LayerNorm(config.width)
+        self.norm = Norm(config.width)
         self.asking = nn.Linear(config.width, config.width)
         self.keys, self.values = nn.Linear(config.width, config.width), nn.Linear(config.width, config.width)
         self.output = nn.Linear(config.width, config.width)
@@ -170,7 +192,7 @@ class Layer(nn.Module):
         width = config.width
         self.among = Attention(config) if config.self_attention else None
         self.to_words = Attention(config) if config.cross_attention else None
-        self.norm = nn.LayerNorm(width)
+        self.norm = Norm(width)
         self.feed = nn.Sequential(
             nn.Linear(width, config.feed_forward), nn.GELU(), nn.Dropout(config.dropout), nn.Linear(config.feed_forward, width)
         )

@@ -14,12 +14,12 @@ from anyner.architectures import base
 from anyner.architectures.base import Losses, LossPart
 from anyner.architectures.diffusion_ner.config import Config, DiffusionOptions
 from anyner.architectures.diffusion_ner.decode import decode
-from anyner.architectures.diffusion_ner.denoiser import Answers, Denoiser, Sentence
-from anyner.architectures.diffusion_ner.matching import by_inputs, by_predictions, costs
+from anyner.architectures.diffusion_ner.denoiser import Answers, Denoiser, Pointed, Sentence
+from anyner.architectures.diffusion_ner.matching import by_inputs, by_predictions, costs, labels_pointed_at
 from anyner.architectures.diffusion_ner.noising import noised
 from anyner.architectures.diffusion_ner.schedule import denoising_pairs, earlier, schedule_of
 from anyner.architectures.diffusion_ner.state import clean_state, spans_at
-from anyner.architectures.draw import Draw
+from anyner.architectures.draw import NORMALS, Draw, normals
 from anyner.architectures.settings import Decoding, HeadConfig
 from anyner.encoding.batch import Gold
 from anyner.encoding.encoder import Encoder, States
@@ -37,12 +37,12 @@ class DenoisedSpans(base.Proposals):
 
 @dataclass(frozen=True, slots=True)
 class DenoisingStep:
-    """What the denoiser was asked at one step, and what it answered."""
+    """What the denoiser was asked at one step, and where it pointed."""
 
     step: int
     first: Tensor  # (B, K)
     last: Tensor  # (B, K)
-    answers: Answers
+    pointed: Pointed
 
 
 class Head(base.Head):
@@ -56,6 +56,7 @@ class Head(base.Head):
         self.settings = config
         self.schedule = schedule_of(config.schedule, config.diffusion_steps)
         self.denoiser = Denoiser(config, encoder.width, len(labels) + 1)
+        self.register_buffer("normals", torch.tensor(normals()), persistent=False)  # on the device, where all of it is drawn from
 
     def loss(self, states: States, gold: Gold, draw: Draw) -> Losses:
         config, rows = self.settings, Entities.of(gold.host).rows(len(states.lengths))
@@ -64,18 +65,20 @@ class Head(base.Head):
         gold_first, gold_last, gold_label = states.placed(np.stack([rows.first, rows.last, rows.label]))  # (B, G) each
         answers = self.denoiser(self.denoiser.read(states), first, last, step)
         if config.matching == "inputs":
-            assigned = by_inputs(rows, noisy)
+            assigned = by_inputs(rows, noisy, config.apart)
         else:
-            cost = costs(_detached(answers), gold_first, gold_last, gold_label).cpu().numpy()  # the batch's one wait
+            cost = costs(answers.detach(), gold_first, gold_last, gold_label).cpu().numpy()  # the batch's one wait
             assigned = by_predictions(cost, rows, noisy, self.schedule.kept[noisy.step].astype(np.float32), config)
         entity = states.placed(assigned)  # (B, K)
         matched, place = entity != NOTHING, entity.clamp(min=0)
-        label = torch.where(matched, gold_label.gather(1, place) + 1, 0)  # (B, K)
         left, right = (
             self._pointing(logits, target.gather(1, place), states.word_mask)
             for logits, target in ((answers.left, gold_first), (answers.right, gold_last))
         )
-        weight = torch.where(matched, 1.0, config.none_weight)
+        label = torch.where(matched, gold_label.gather(1, place) + 1, 0)  # (B, K)
+        if config.type_target == "pointed":
+            label = labels_pointed_at(answers, gold_first, gold_last, gold_label, states.placed(rows.counts))
+        weight = torch.where(label > 0, 1.0, config.none_weight)
         unknown = functional.pad(~gold.annotated, (1, 0))[:, None]  # (B, 1, 1 + C)
         types = functional.cross_entropy(
             answers.types.masked_fill(unknown, -1e4).flatten(0, 1), label.flatten(), reduction="none"
@@ -101,7 +104,7 @@ class Head(base.Head):
         for sample in range(options.samples):
             steps = list(self.denoise(states, sentence, options, draw, sample))
             for step in steps if options.every_step else steps[-1:]:
-                place, score = self._read_off(step.answers, least)
+                place, score = self._read_off(self.denoiser.typed(sentence, step.pointed), least)
                 places.append(functional.pad(place, (0, 1), value=sample))
                 scores.append(score)
         return DenoisedSpans(torch.cat(places), torch.cat(scores))
@@ -113,28 +116,30 @@ class Head(base.Head):
         config = self.settings
         words = states.word_mask.sum(1)[:, None]  # (B, 1)
         pairs = denoising_pairs(config.diffusion_steps, options.steps)
-        state, *fresh = self._noise(states, f"sample {sample}", options, len(pairs) if options.eta else 1, draw)  # (B, K, 2) each
-        anew = self._noise(states, f"renewal of sample {sample}", options, len(pairs), draw) if options.renewal else []
+        state, *fresh = self._noise(states, f"sample {sample}", options.spans, len(pairs) if options.eta else 1, draw)
+        anew = self._noise(states, f"renewal of sample {sample}", options.spans, len(pairs), draw) if options.renewal else []
         for number, (here, there) in enumerate(pairs):
             first, last = spans_at(state, words, config.state, config.scale)
-            answers = self.denoiser(sentence, first, last, torch.full((len(state),), here, device=state.device))
-            yield DenoisingStep(here, first, last, answers)
+            pointed = self.denoiser.pointed(sentence, first, last, torch.full((len(state),), here, device=state.device))
+            yield DenoisingStep(here, first, last, pointed)
             if there < 0:
                 return
             with base.exact(state.device):
-                left, right = answers.left.argmax(2), answers.right.argmax(2)
+                left, right = pointed.left.argmax(2), pointed.right.argmax(2)
                 clean = clean_state(left, torch.maximum(left, right), words, config.state, config.scale)
                 kept = (float(self.schedule.kept[here]), float(self.schedule.kept[there]))
                 state = earlier(state, clean, kept, options.eta, fresh[number] if fresh else None)
                 if anew:
-                    lost = (right < left) | (answers.types.argmax(2) == 0)
+                    lost = (right < left) | (self.denoiser.typed(sentence, pointed).types.argmax(2) == 0)
                     state = torch.where(lost[..., None], anew[number], state)
 
-    @staticmethod
-    def _noise(states: States, purpose: str, options: DiffusionOptions, times: int, draw: Draw) -> list[Tensor]:
-        """So many times K states of noise, drawn and copied at once: (B, K, 2) each."""
-        drawn = draw.normal(purpose, states.content_keys, 2 * options.spans * times)
-        return list(states.placed(drawn.reshape(len(drawn), times, options.spans, 2)).unbind(1))
+    def _noise(self, states: States, purpose: str, spans: int, times: int, draw: Draw) -> list[Tensor]:
+        """So many times K states of noise: (B, K, 2) each."""
+        walks = states.placed(draw.walks(purpose, states.content_keys))  # (B, 2)
+        numbers = torch.arange(2 * spans * times, device=walks.device)
+        assert isinstance(self.normals, Tensor)
+        drawn = self.normals[(walks[:, :1] + walks[:, 1:] * numbers) & (NORMALS - 1)]  # (B, times * K * 2)
+        return list(drawn.view(len(walks), times, spans, 2).unbind(1))
 
     @staticmethod
     def _read_off(answers: Answers, least: float) -> tuple[Tensor, Tensor]:
@@ -146,7 +151,3 @@ class Head(base.Head):
         sentence, slot = ((label > 0) & (first <= last) & (score >= least)).nonzero().unbind(1)  # (P,) each
         chosen = (first[sentence, slot], last[sentence, slot], label[sentence, slot] - 1)
         return torch.stack([sentence, *chosen], dim=1), score[sentence, slot]
-
-
-def _detached(answers: Answers) -> Answers:
-    return Answers(answers.left.detach(), answers.right.detach(), answers.types.detach())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -31,13 +33,22 @@ def by_predictions(cost: Floats, gold: EntityRows, noisy: NoisySpans, kept: Floa
     return assigned
 
 
-def by_inputs(gold: EntityRows, noisy: NoisySpans) -> Integers:
-    """The entity nearest to where each noisy span lies, of equal ones the one noised into it: (B, K), or NOTHING."""
+def by_inputs(gold: EntityRows, noisy: NoisySpans, apart: Literal["nearest", "nothing"]) -> Integers:
+    """The entity nearest to where each noisy span lies, of equal ones the one noised into it: (B, K), or NOTHING.
+
+    `apart`: what becomes of spans that share no word with it.
+    """
     first, last = noisy.first.numpy()[:, :, None], noisy.last.numpy()[:, :, None]
     far = np.abs(first - gold.first[:, None]) + np.abs(last - gold.last[:, None]).astype(np.float64)  # (B, K, G)
     number = np.arange(gold.first.shape[1])
     far = np.where(number < gold.counts[:, None, None], far - 0.5 * (noisy.source[:, :, None] == number), np.inf)
-    return np.where(gold.counts[:, None] > 0, far.argmin(2), NOTHING)
+    nearest = far.argmin(2)  # (B, K)
+    assigned = np.where(gold.counts[:, None] > 0, nearest, NOTHING)
+    if apart == "nearest":
+        return assigned
+    its_first, its_last = (np.take_along_axis(row, nearest, 1) for row in (gold.first, gold.last))  # (B, K) each
+    touching = np.minimum(last[..., 0], its_last) >= np.maximum(first[..., 0], its_first)
+    return np.where(touching, assigned, NOTHING)
 
 
 def costs(answers: Answers, first: Tensor, last: Tensor, label: Tensor) -> Tensor:
@@ -49,3 +60,14 @@ def costs(answers: Answers, first: Tensor, last: Tensor, label: Tensor) -> Tenso
     left = given(answers.left, first, answers.left.sigmoid())
     right = given(answers.right, last, answers.right.sigmoid())
     return -(left + right + given(answers.types, label + 1, torch.softmax(answers.types, -1)))
+
+
+def labels_pointed_at(answers: Answers, first: Tensor, last: Tensor, label: Tensor, counts: Tensor) -> Tensor:
+    """One more than the label of the entity that a span's pointers point at, 0 where that is none: (B, K).
+
+    `first`, `last` and `label` (B, G) are the entities, so many in each sentence (B,).
+    """
+    left, right = answers.left.argmax(2)[..., None], answers.right.argmax(2)[..., None]  # (B, K, 1) each
+    real = torch.arange(first.shape[1], device=first.device) < counts[:, None]  # (B, G)
+    hit = (left == first[:, None]) & (right == last[:, None]) & real[:, None]  # (B, K, G)
+    return torch.where(hit, label[:, None] + 1, 0).amax(2)

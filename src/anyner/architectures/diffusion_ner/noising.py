@@ -38,17 +38,26 @@ def noised(gold: EntityRows, states: States, config: Config, schedule: Schedule,
     lengths = torch.tensor(states.lengths)[:, None]  # (B, 1)
     source = expanded(gold, draw.uniform("expansion", keys, 1)[:, 0], config)  # (B, K)
     place = np.maximum(source, 0)
-    first, last = (torch.from_numpy(np.take_along_axis(row, place, 1)) for row in (gold.first, gold.last))
-    state = clean_state(first, last, lengths, config.state, config.scale)  # (B, K, 2)
+    first, last = (np.take_along_axis(row, place, 1) for row in (gold.first, gold.last))  # (B, K) each
+    if config.expansion == "moved":
+        moved = (
+            np.arange(count) // np.maximum(gold.counts, 1)[:, None] % 2 == 1
+        )  # (B, K) every second time that the gold is repeated
+        moved &= source != NO_SOURCE
+        room = lengths.numpy() - (last - first)  # (B, K) words at which a span of that length can begin
+        there = np.floor(draw.uniform("elsewhere", keys, count) * room).astype(np.int64)
+        first, last = np.where(moved, there, first), np.where(moved, there + last - first, last)
+    state = clean_state(torch.from_numpy(first), torch.from_numpy(last), lengths, config.state, config.scale)  # (B, K, 2)
     if (source == NO_SOURCE).any():
         anywhere = draw.normal("anywhere", keys, 2 * count).reshape(-1, count, 2) * _SPREAD + _CENTRE
         spread_out = torch.from_numpy(2 * anywhere - 1) * config.scale
         state = torch.where(torch.from_numpy(source == NO_SOURCE)[..., None], spread_out, state)
+    if config.expansion == "moved":
+        source = np.where(moved, NO_SOURCE, source)
     step = (draw.uniform("step", keys, 1)[:, 0] * len(schedule)).astype(np.int64)
     signal, noise = (torch.from_numpy(factor.astype(np.float32))[:, None, None] for factor in schedule.signal_and_noise(step))
     drawn = torch.from_numpy(draw.normal("noise", keys, 2 * count).reshape(-1, count, 2))
-    first, last = spans_at(signal * state + noise * drawn, lengths, config.state, config.scale)
-    return NoisySpans(first, last, step, source)
+    return NoisySpans(*spans_at(signal * state + noise * drawn, lengths, config.state, config.scale), step, source)
 
 
 def expanded(gold: EntityRows, turn: NDArray[np.float32], config: Config) -> Integers:

@@ -34,6 +34,8 @@ class Config(HeadConfig):
     """Width of the hidden layers of filter, regressor and classifier."""
     dropout: float = Field(default=0.3, ge=0.0, lt=1.0)
     """Dropout on what they read."""
+    boundary_product: bool = False
+    """Whether they read the product of the two boundary words besides their sum, as a biaffine classifier does."""
     sentence_vector: bool = False
     """Whether they read the vector of the whole sentence, too."""
     filter: bool = True

@@ -139,7 +139,7 @@ class Head(base.Head):
         """The first stage: the seeds that pass the filter, moved."""
         assert isinstance(decoding.options, LocateLabelOptions)
         states, lengths = reader.states, self.settings.seed_lengths(decoding.options.all_lengths)
-        passed = states.placed(enumerated(states.lengths, lengths))  # (B, L, M)
+        passed = enumerated(reader.last_word + 1, states.words.shape[1], lengths)  # (B, L, M)
         probability = self._probabilities(states, passed)
         if self.filter is not None:
             passed = passed & (probability >= decoding.thresholds["filter"])

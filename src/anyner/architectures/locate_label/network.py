@@ -36,6 +36,7 @@ class SpanNetwork(nn.Module):
         """`outer`: reads the words beside the span and not those it begins and ends with."""
         super().__init__()
         self.outer = outer
+        self.product = config.boundary_product
         self.dropout = nn.Dropout(config.dropout)
         self.maximum = nn.Linear(width, config.width)
         self.left = nn.Linear(width, config.width, bias=False)
@@ -58,7 +59,8 @@ class SpanNetwork(nn.Module):
             first, last = (first - 1).clamp(min=0), torch.minimum(last + 1, reader.last_word[spans.sentence])
         left, right = self.by_word(reader.states.words, reader.states.cls)
         maximum = self.maximum(self.dropout(reader.maxima.of(spans)))  # (N, h)
-        return self._answer(maximum + at_words(left, spans.sentence, first) + at_words(right, spans.sentence, last))
+        left, right = at_words(left, spans.sentence, first), at_words(right, spans.sentence, last)  # (N, h) each
+        return self._answer(maximum + left + right + (left * right if self.product else 0))
 
     def everywhere(self, words: Tensor, cls: Tensor, longest: int) -> Tensor:
         """For every span of up to `longest` words by its inner words, without lists of spans: (B, L, M, outputs), float32."""
@@ -66,7 +68,10 @@ class SpanNetwork(nn.Module):
         hidden = self.maximum(maxima_by_length(words, longest))  # (B, L, M, h)
         hidden += left[:, None]
         beyond = functional.pad(right, (0, 0, 0, longest - 1))  # (B, M + L - 1, h)
-        hidden += beyond.unfold(1, right.shape[1], 1).transpose(2, 3)  # (B, L, M, h) a view: row l is shifted by l words
+        shifted = beyond.unfold(1, right.shape[1], 1).transpose(2, 3)  # (B, L, M, h) a view: row l is shifted by l words
+        hidden += shifted
+        if self.product:
+            hidden.addcmul_(left[:, None], shifted)
         return self._answer(hidden)
 
     def _answer(self, hidden: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Seed spans and what each should become (section 2.2 of the paper). On the host, so that nothing waits for the device."""
+"""Seed spans and what each should become (section 2.2 of the paper); in training on the host, where nothing waits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from anyner.layers.contiguous import Entities, number_in_sentence
 
@@ -35,13 +37,16 @@ class Seeds:
         return Seeds(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in Seeds.__slots__))
 
 
-def enumerated(words: Sequence[int], lengths: Sequence[int]) -> Flags:
-    """Which spans are seeds: (B, L, M) by sentence, words less one, first word. What runs over the end is cut off there."""
-    count = np.asarray(words)[:, None, None]
-    length = np.arange(1, min(max(lengths), max(words)) + 1)[:, None]
-    left = count - np.arange(max(words))  # (B, 1, M) words from each word to the end
-    seeds: Flags = (np.isin(length, lengths) & (length <= left)) | (length == left)
-    return seeds
+def enumerated(words: Tensor, most: int, lengths: Sequence[int]) -> Tensor:
+    """Which spans are seeds: (B, L, M) by sentence, words less one, first word. What runs over the end is cut off there.
+
+    Sentences have `words` (B,) words, at most `most`.
+    """
+    device, longest = words.device, min(max(lengths), most)
+    wanted = torch.tensor([length in lengths for length in range(1, longest + 1)]).to(device, non_blocking=True)  # (L,)
+    length = torch.arange(1, longest + 1, device=device)[:, None]  # (L, 1)
+    left = words[:, None, None] - torch.arange(most, device=device)  # (B, 1, M) words from each word to the end
+    return (wanted[:, None] & (length <= left)) | (length == left)
 
 
 def intersection_over_union(first: Integers, last: Integers, other_first: Integers, other_last: Integers) -> Floats:
@@ -71,7 +76,7 @@ def sampled(words: Sequence[int], entities: Entities, rule: Rule, chance: Floats
     `chance` (B, …) has a number for each of a sentence's seeds, in the order of `enumerated`. Only the few that are drawn are
     ever compared with the entities.
     """
-    grid = enumerated(words, rule.lengths)  # (B, L, M)
+    grid = enumerated(torch.tensor(words), max(words), rule.lengths).numpy()  # (B, L, M)
     positive = _positive(grid, entities, rule.positive_iou)
     count = np.bincount(positive.sentence, minlength=len(words))  # (B,)
     room = count * rule.negatives + rule.spare  # (B,)

@@ -1,0 +1,47 @@
+"""Puts trainings that were scored on dev only (accuracy.py --dev-only) into one file: what was changed, and what it gave.
+
+python benchmarks/tried.py RUN.json … -o benchmarks/results/tried-NAME.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from record import header, write
+
+
+def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Settings of settings as one level: {"head.layers": 2, …}."""
+    found: dict[str, Any] = {}
+    for key, value in settings.items():
+        found |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", nargs="+", help="results files of accuracy.py; the same data and encoder in all of them")
+    parser.add_argument("-o", "--output", required=True)
+    arguments = parser.parse_args()
+    runs = [json.loads(Path(run).read_text(encoding="utf-8")) for run in arguments.runs]
+    settings = [flat(run["recipe"]) for run in runs]
+    everywhere = {key: value for key, value in settings[0].items() if all(own.get(key) == value for own in settings)}
+    tried = [
+        {
+            "set": [f"{key}={json.dumps(value)}" for key, value in own.items() if key not in everywhere],
+            **{name: run[name] for name in ("dev_f1", "best_epoch", "training_seconds", "runs_side_by_side", "command")},
+        }
+        for own, run in zip(settings, runs, strict=True)
+    ]
+    result = {**header("tried"), "date": runs[0]["date"], "machine": runs[0]["machine"], "everywhere": everywhere, "tried": tried}
+    write(result, arguments.output)
+    for one in sorted(tried, key=lambda row: -row["dev_f1"]):
+        print(f"{100 * one['dev_f1']:.2f}  {' '.join(one['set'])}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,16 @@
+"""Layer norm that stays in the type it is given."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+
+class Norm(nn.LayerNorm):
+    """Autocast would answer in float32, which every layer behind it turns back; the sums inside are float32 either way."""
+
+    def forward(self, rows: Tensor) -> Tensor:
+        with torch.autocast(rows.device.type, enabled=False):
+            weight, bias = self.weight.to(rows.dtype), self.bias.to(rows.dtype)
+            return functional.layer_norm(rows, self.normalized_shape, weight, bias, self.eps)
