@@ -1,0 +1,300 @@
+"""A Transformer decoder of many short rows over few sentences: keys and values of a sentence are made once for all its rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from anyner.layers.norm import Norm
+
+Activation = Literal["gelu", "gelu_new", "relu", "silu"]
+Part = Callable[[Tensor], Tensor]
+Past = tuple[int, Tensor, Tensor]
+
+
+@dataclass(frozen=True, slots=True)
+class RelativePositions:
+    """T5's: one learned number a head for each bucket of distances."""
+
+    buckets: int
+    farthest: int  # all from this distance on share a bucket
+
+
+@dataclass(frozen=True, slots=True)
+class DecoderShape:
+    width: int
+    layers: int
+    heads: int
+    head_width: int
+    feed_forward: int
+    memory_width: int  # of what cross-attention reads
+    norm: Literal["layer", "rms"] = "layer"
+    norm_first: bool = True  # before each part (mBART, T5, new decoders) or behind it (BART, BERT)
+    input_norm: bool = False  # over the embedded input (BART, mBART)
+    output_norm: bool = True  # behind the last layer (mBART, T5, new decoders)
+    activation: Activation = "gelu"
+    gated: bool = False  # T5 v1.1
+    bias: bool = True
+    scaled: bool = True  # scores divided by the root of the head's width; T5 does not
+    relative: RelativePositions | None = None
+    epsilon: float = 1e-5
+    dropout: float = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Where each of N rows lies: its sentence, and its place in a grid of sentences x the most rows of one."""
+
+    sentence: Tensor  # (N,)
+    place: Tensor  # (N,) sentence * most + number of the row in its sentence; no two alike
+    sentences: int
+    most: int
+    filled: bool = False  # whether the rows are the whole grid, in its order
+
+    @classmethod
+    def of_counts(cls, counts: Sequence[int], device: torch.device) -> Rows:
+        """Rows in the order of their sentences, so many in each; the host does not wait for the copy."""
+        most = max(counts, default=0)
+        each = torch.tensor(counts, dtype=torch.long)  # (B,)
+        sentence = torch.repeat_interleave(torch.arange(len(counts)), each)  # (N,)
+        number = torch.arange(len(sentence)) - (each.cumsum(0) - each)[sentence]  # (N,)
+        both = torch.stack([sentence, sentence * most + number])  # (2, N)
+        sentence, place = (both.pin_memory() if device.type == "cuda" else both).to(device, non_blocking=True)
+        return cls(sentence, place, len(counts), most, filled=all(count == most for count in counts))
+
+    def __len__(self) -> int:
+        return len(self.sentence)
+
+    def __getitem__(self, chosen: Tensor) -> Rows:
+        """Some of the rows, each at most once; the grid stays as it is."""
+        return Rows(self.sentence[chosen], self.place[chosen], self.sentences, self.most)
+
+    def repeated(self, times: int) -> Rows:
+        """Each row `times` times, side by side."""
+        copies = torch.arange(times, device=self.place.device)
+        place = (self.place[:, None] * times + copies).flatten()  # (N * times,)
+        sentence = self.sentence[:, None].expand(-1, times).flatten()
+        return Rows(sentence, place, self.sentences, self.most * times, self.filled)
+
+    def to_grid(self, states: Tensor) -> Tensor:
+        """(N, T, w) -> (B, most * T, w): rows of a sentence behind each other, zeros where there is none."""
+        _, steps, width = states.shape
+        if not self.filled:
+            grid = states.new_zeros(self.sentences * self.most, steps, width)
+            states = grid.index_copy_(0, self.place, states)
+        return states.reshape(self.sentences, self.most * steps, width)
+
+    def from_grid(self, grid: Tensor, steps: int) -> Tensor:
+        """(B, most * T, w) -> (N, T, w)"""
+        states = grid.reshape(self.sentences * self.most, steps, grid.shape[-1])
+        return states if self.filled else states.index_select(0, self.place)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Keys and values of a sentence, computed once for all rows and steps."""
+
+    layers: tuple[tuple[Tensor, Tensor], ...]  # (B, heads, S, head width) each
+    mask: Tensor | None  # (B, S) bool; None: nothing is padding
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """Self-attention's keys and values of the steps so far, in room for all steps that may come."""
+
+    keys: Tensor  # (layers, N, heads, longest, head width)
+    values: Tensor  # (layers, N, heads, longest, head width)
+    bias: Tensor | None  # (1, heads, longest, longest) of relative positions
+
+    def reordered(self, index: Tensor) -> Cache:
+        """Rows by their numbers before (N',): each any number of times."""
+        return Cache(self.keys.index_select(1, index), self.values.index_select(1, index), self.bias)
+
+
+class Decoder(nn.Module):
+    def __init__(self, shape: DecoderShape) -> None:
+        super().__init__()
+        self.shape = shape
+        self.input_norm = new_norm(shape) if shape.input_norm else nn.Identity()
+        self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
+        self.output_norm = new_norm(shape) if shape.output_norm else nn.Identity()
+        self.relative = RelativeBias(shape.relative, shape.heads) if shape.relative is not None else None
+        self.dropout = nn.Dropout(shape.dropout)
+        for name, module in self.named_modules():
+            if isinstance(module, nn.Linear):
+                # what is added to the rows is smaller the more layers add to them
+                nn.init.normal_(module.weight, std=0.02 / math.sqrt(2 * shape.layers) if name.endswith(".output") else 0.02)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+
+    def remember(self, states: Tensor, mask: Tensor | None) -> Memory:
+        """Of sentences (B, S, memory width), where `mask` (B, S) is not False."""
+        return Memory(tuple(layer.to_memory.remembered(states) for layer in self.each_layer), mask)
+
+    def forward(self, inputs: Tensor, rows: Rows, memory: Memory, causal: bool = True) -> Tensor:
+        """(N, T, w) -> (N, T, w); `causal`: no position sees a later one."""
+        states = self.dropout(self.input_norm(inputs.to(working_type(inputs))))
+        bias = self.relative(inputs.shape[1], causal).to(states.dtype) if self.relative is not None else None
+        for layer, known in zip(self.each_layer, memory.layers, strict=True):
+            states = layer(states, partial(layer.among, bias=bias, causal=causal), rows, known, memory.mask)
+        return self.output_norm(states)  # type: ignore[no-any-return]
+
+    def cache(self, rows: int, longest: int, like: Tensor) -> Cache:
+        """Room for so many rows of at most `longest` steps, on the device of `like` and in the type it is worked on in."""
+        shape, kind = self.shape, working_type(like)
+        size = (shape.layers, rows, shape.heads, longest, shape.head_width)
+        keys, values = (torch.empty(size, dtype=kind, device=like.device) for _ in range(2))
+        return Cache(keys, values, self.relative(longest, True).to(kind) if self.relative is not None else None)
+
+    def step(self, inputs: Tensor, number: int, rows: Rows, memory: Memory, cache: Cache) -> Tensor:
+        """(N, w) at position `number` -> (N, w); writes into the cache, so there is no way back: for prediction only."""
+        states = self.dropout(self.input_norm(inputs[:, None].to(working_type(inputs))))  # (N, 1, w)
+        bias = cache.bias[:, :, number : number + 1, : number + 1] if cache.bias is not None else None
+        for layer, known, keys, values in zip(self.each_layer, memory.layers, cache.keys, cache.values, strict=True):
+            states = layer(states, partial(layer.among, bias=bias, past=(number, keys, values)), rows, known, memory.mask)
+        return self.output_norm(states)[:, 0]  # type: ignore[no-any-return]
+
+    @property
+    def each_layer(self) -> tuple[Layer, ...]:
+        return tuple(layer for layer in self.layers if isinstance(layer, Layer))
+
+
+class Layer(nn.Module):
+    """The positions of a row look at each other, then at the sentence, then think."""
+
+    def __init__(self, shape: DecoderShape) -> None:
+        super().__init__()
+        self.norm_first = shape.norm_first
+        self.among, self.to_memory, self.feed = SelfAttention(shape), CrossAttention(shape), FeedForward(shape)
+        self.among_norm, self.memory_norm, self.feed_norm = new_norm(shape), new_norm(shape), new_norm(shape)
+        self.dropout = nn.Dropout(shape.dropout)
+
+    def forward(self, states: Tensor, look: Part, rows: Rows, known: tuple[Tensor, Tensor], mask: Tensor | None) -> Tensor:
+        states = self._added(states, self.among_norm, look)
+        states = self._added(states, self.memory_norm, lambda seen: self.to_memory(seen, rows, *known, mask))
+        return self._added(states, self.feed_norm, self.feed)
+
+    def _added(self, states: Tensor, norm: nn.Module, part: Part) -> Tensor:
+        if self.norm_first:
+            return states + self.dropout(part(norm(states)))  # type: ignore[no-any-return]
+        return norm(states + self.dropout(part(states)))  # type: ignore[no-any-return]
+
+
+class Attention(nn.Module):
+    """What both kinds of attention share; projections that read the same are one matrix."""
+
+    def __init__(self, shape: DecoderShape) -> None:
+        super().__init__()
+        self.heads, self.head_width, self.drop = shape.heads, shape.head_width, shape.dropout
+        self.scale = None if shape.scaled else 1.0
+        self.inner = shape.heads * shape.head_width
+        self.output = nn.Linear(self.inner, shape.width, bias=shape.bias)
+
+    def by_head(self, projected: Tensor) -> tuple[Tensor, ...]:
+        """(N, T, k * inner) -> k of (N, heads, T, head width)"""
+        rows, steps, width = projected.shape
+        return projected.view(rows, steps, width // self.inner, self.heads, self.head_width).permute(2, 0, 3, 1, 4).unbind()
+
+    def told(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool = False) -> Tensor:
+        """(N, T, inner)"""
+        drop = self.drop if self.training else 0.0
+        told = functional.scaled_dot_product_attention(query, key, value, mask, drop, causal, scale=self.scale)
+        return told.transpose(1, 2).flatten(2)
+
+
+class SelfAttention(Attention):
+    def __init__(self, shape: DecoderShape) -> None:
+        super().__init__(shape)
+        self.joint = nn.Linear(shape.width, 3 * self.inner, bias=shape.bias)  # queries, keys, values
+
+    def forward(self, states: Tensor, bias: Tensor | None, causal: bool = False, past: Past | None = None) -> Tensor:
+        """A `bias` hides what is later by itself. With a `past` there is one position: its number, keys and values of all."""
+        query, key, value = self.by_head(self.joint(states))  # (N, heads, T, head width)
+        if past is not None:
+            number, keys, values = past
+            keys[:, :, number], values[:, :, number] = key[:, :, 0], value[:, :, 0]
+            key, value = keys[:, :, : number + 1], values[:, :, : number + 1]
+        return self.output(self.told(query, key, value, bias, causal and bias is None))  # type: ignore[no-any-return]
+
+
+class CrossAttention(Attention):
+    """Rows of one sentence are queries beside each other, so its keys and values are never repeated."""
+
+    def __init__(self, shape: DecoderShape) -> None:
+        super().__init__(shape)
+        self.asking = nn.Linear(shape.width, self.inner, bias=shape.bias)
+        self.known = nn.Linear(shape.memory_width, 2 * self.inner, bias=shape.bias)  # keys, values
+
+    def remembered(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        key, value = self.by_head(self.known(states))
+        return key, value
+
+    def forward(self, states: Tensor, rows: Rows, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+        (query,) = self.by_head(rows.to_grid(self.asking(states)))  # (B, heads, most * T, head width)
+        told = self.told(query, key, value, mask[:, None, None] if mask is not None else None)  # (B, most * T, inner)
+        return self.output(rows.from_grid(told, states.shape[1]))  # type: ignore[no-any-return]
+
+
+_ACTIVATIONS = {"gelu": nn.GELU(), "gelu_new": nn.GELU("tanh"), "relu": nn.ReLU(), "silu": nn.SiLU()}
+
+
+class FeedForward(nn.Module):
+    def __init__(self, shape: DecoderShape) -> None:
+        super().__init__()
+        self.activation, self.gated = _ACTIVATIONS[shape.activation], shape.gated
+        self.input = nn.Linear(shape.width, (1 + shape.gated) * shape.feed_forward, bias=shape.bias)
+        self.output = nn.Linear(shape.feed_forward, shape.width, bias=shape.bias)
+        self.dropout = nn.Dropout(shape.dropout)
+
+    def forward(self, states: Tensor) -> Tensor:
+        hidden, *gate = self.input(states).chunk(1 + self.gated, dim=-1)  # (N, T, feed forward)
+        hidden = self.activation(hidden) * gate[0] if gate else self.activation(hidden)
+        return self.output(self.dropout(hidden))  # type: ignore[no-any-return]
+
+
+class RelativeBias(nn.Module):
+    """What is added to the scores by how far apart two positions are; the same for all layers."""
+
+    def __init__(self, positions: RelativePositions, heads: int) -> None:
+        super().__init__()
+        self.positions = positions
+        self.table = nn.Embedding(positions.buckets, heads)
+        nn.init.normal_(self.table.weight, std=0.02)
+
+    def forward(self, steps: int, causal: bool) -> Tensor:
+        """(1, heads, T, T); `causal`: minus infinity for later positions, else half of the buckets are for these."""
+        place = torch.arange(steps, device=self.table.weight.device)
+        ahead = place - place[:, None]  # (T, T)
+        away = (-ahead).clamp(min=0) if causal else ahead.abs()
+        buckets = self.positions.buckets if causal else self.positions.buckets // 2
+        alone = buckets // 2  # so many near distances have a bucket each; farther ones share the others by their logarithm
+        slope = math.log(self.positions.farthest / alone)
+        shared = alone + ((away.clamp(min=1) / alone).log() / slope * (buckets - alone)).long()
+        bucket = torch.where(away < alone, away, shared.clamp(max=buckets - 1))
+        bias = self.table(bucket if causal else bucket + (ahead > 0) * buckets).permute(2, 0, 1)[None]
+        return bias.masked_fill(ahead > 0, -math.inf) if causal else bias  # type: ignore[no-any-return]
+
+
+class RootMeanSquareNorm(nn.RMSNorm):
+    """Stays in the type it is given, as `Norm` does."""
+
+    def forward(self, rows: Tensor) -> Tensor:
+        with torch.autocast(rows.device.type, enabled=False):
+            return functional.rms_norm(rows, self.normalized_shape, self.weight.to(rows.dtype), self.eps)
+
+
+def new_norm(shape: DecoderShape) -> Norm | RootMeanSquareNorm:
+    return (Norm if shape.norm == "layer" else RootMeanSquareNorm)(shape.width, shape.epsilon)
+
+
+def working_type(like: Tensor) -> torch.dtype:
+    """That of autocast where it is on, so that rows are not carried in float32 from layer to layer."""
+    kind = like.device.type
+    return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else like.dtype

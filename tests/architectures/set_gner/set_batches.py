@@ -1,0 +1,63 @@
+"""Small heads and random entities for the tests of set_gner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from head_batches import LABELS, PIECE_WIDTH, WIDTH
+from hypothesis import strategies as st
+from torch import nn
+from transformers import BertConfig
+
+from anyner.architectures.set_gner.config import Config, SetOptions
+from anyner.architectures.set_gner.head import Head
+from anyner.architectures.settings import Decoding
+from anyner.encoding.encoder import Encoder, Tables
+from anyner.text.align import WordEntity
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    config: BertConfig
+
+
+class FakeEncoder:
+    """As much of an encoder as a head looks at when it is made."""
+
+    def __init__(self) -> None:
+        torch.manual_seed(9)
+        self.width, self.piece_width = WIDTH, WIDTH
+        self.pretrained = Pretrained(BertConfig(hidden_size=WIDTH, num_attention_heads=2, intermediate_size=8))
+        self.tables = Tables(nn.Embedding(10, PIECE_WIDTH), None, 0)
+
+
+FITTED: dict[str, Any] = {
+    "decoder": "new", "reads": "words", "word_positions": True, "longest": 6, "farthest": 9, "most_at_one_word": 3, "contiguous": False,
+    "most_units": 12, "width": 8, "heads": 2, "feed_forward": 8, "dropout": 0.0, "detector_dropout": 0.0,
+}  # fmt: skip
+
+
+def head_of(seed: int = 0, **settings: object) -> Head:
+    config = Config.of({**FITTED, **settings}, "head")
+    encoder = FakeEncoder()
+    torch.manual_seed(seed)
+    return Head(config, LABELS, cast(Encoder, encoder)).eval()
+
+
+def decoding(head: Head, thresholds: dict[str, float] | None = None, **options: Any) -> Decoding:
+    loosest = {threshold.name: threshold.loosest for threshold in head.settings.thresholds()}
+    return Decoding(LABELS, thresholds or loosest, "all", head.settings, SetOptions(**options))
+
+
+@st.composite
+def entity_sets(draw: st.DrawFn, longest: int = 8) -> tuple[int, list[WordEntity]]:
+    """A sentence's words, and different entities of any shape in it: also the same words with two labels."""
+    length = draw(st.integers(1, longest))
+    one = st.builds(
+        lambda label, words: WordEntity.of_words(label, sorted(words)),
+        st.sampled_from(LABELS),
+        st.sets(st.integers(0, length - 1), min_size=1, max_size=length),
+    )
+    return length, draw(st.lists(one, max_size=5, unique_by=lambda entity: (entity.label, entity.fragments)))

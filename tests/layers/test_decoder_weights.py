@@ -1,0 +1,297 @@
+"""Decoders that start from pretrained weights against the library the weights come from."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from transformers import (
+    BartConfig,
+    BartForConditionalGeneration,
+    BartModel,
+    BertConfig,
+    BertModel,
+    CamembertConfig,
+    ElectraConfig,
+    ElectraModel,
+    GPT2Config,
+    MBartConfig,
+    MBartForConditionalGeneration,
+    MBartModel,
+    ModernBertConfig,
+    MPNetConfig,
+    MPNetModel,
+    PreTrainedModel,
+    RobertaConfig,
+    RobertaModel,
+    T5Config,
+    T5EncoderModel,
+    T5ForConditionalGeneration,
+    T5Model,
+    XLMRobertaConfig,
+)
+
+from anyner.errors import AnynerError
+from anyner.layers.decoder import Decoder, RelativeBias, RelativePositions, Rows
+from anyner.layers.decoder_weights import (
+    input_scale,
+    position_rows,
+    shape_like_encoder,
+    shape_of_pretrained,
+    start_from_encoder,
+    start_from_pretrained,
+)
+
+CPU = torch.device("cpu")
+SPECIAL = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 2, "forced_eos_token_id": None}
+BART = {
+    **{"vocab_size": 40, "d_model": 32, "max_position_embeddings": 24, "encoder_layers": 1, "decoder_layers": 3},
+    **{"encoder_attention_heads": 2, "decoder_attention_heads": 4, "encoder_ffn_dim": 24, "decoder_ffn_dim": 48, **SPECIAL},
+}
+T5 = {
+    **{"vocab_size": 40, "d_model": 32, "d_kv": 6, "d_ff": 48, "num_layers": 1, "num_decoder_layers": 3, "num_heads": 4},
+    **{"relative_attention_num_buckets": 8, "relative_attention_max_distance": 12, "decoder_start_token_id": 0},
+}
+Kind = tuple[Callable[[Any], Any], Callable[[Any], Any], Callable[[], Any]]
+KINDS: dict[str, Kind] = {
+    "bart": (BartModel, BartForConditionalGeneration, lambda: BartConfig(**BART)),
+    "bart scaled": (BartModel, BartForConditionalGeneration, lambda: BartConfig(**BART, scale_embedding=True)),
+    "mbart": (
+        MBartModel,
+        MBartForConditionalGeneration,
+        lambda: MBartConfig(**BART, scale_embedding=True, activation_function="relu"),
+    ),
+    "t5": (T5Model, T5ForConditionalGeneration, lambda: T5Config(**T5, feed_forward_proj="relu")),
+    "t5 v1.1": (
+        *(T5Model, T5ForConditionalGeneration),
+        lambda: T5Config(**T5, feed_forward_proj="gated-gelu", tie_word_embeddings=False),
+    ),
+}
+kinds = pytest.mark.parametrize("kind", KINDS)
+BERT = {"vocab_size": 40, "hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 48}
+ENCODERS: dict[str, Callable[[], Any]] = {
+    "bert": lambda: BertModel(BertConfig(**BERT, hidden_act="gelu_new"), add_pooling_layer=False),
+    "roberta": lambda: RobertaModel(RobertaConfig(**BERT, layer_norm_eps=1e-12), add_pooling_layer=False),
+    "electra": lambda: ElectraModel(ElectraConfig(**BERT, embedding_size=16)),
+    "mpnet": lambda: MPNetModel(MPNetConfig(**BERT), add_pooling_layer=False),
+}
+encoders = pytest.mark.parametrize("encoder", ENCODERS)
+
+
+@torch.no_grad()
+def randomised(model: PreTrainedModel) -> PreTrainedModel:
+    """So that no norm is one, no bias zero and attention far from even."""
+    torch.manual_seed(0)
+    for parameter in model.parameters():
+        parameter.copy_(0.3 * torch.randn_like(parameter) + (parameter.ndim == 1))
+    return model.eval()
+
+
+def started(model: PreTrainedModel, layers: int | None = None) -> Decoder:
+    shape = shape_of_pretrained(model.config, layers, 0.1, model.config.d_model)
+    assert shape is not None
+    decoder = Decoder(shape).eval()
+    start_from_pretrained(decoder, model)
+    return decoder
+
+
+def embedded(model: PreTrainedModel, ids: Tensor) -> Tensor:
+    """What the decoder reads, from the plain rows of the tables."""
+    inputs: Tensor = model.get_input_embeddings().weight[ids] * input_scale(model.config)
+    positions = position_rows(model)
+    return inputs if positions is None else inputs + positions[: ids.shape[1]]
+
+
+def examples(width: int, steps: int = 11) -> tuple[Tensor, Tensor, Tensor]:
+    """Decoder ids, states of two sentences, and which of them are no padding."""
+    torch.manual_seed(1)
+    return torch.randint(3, 40, (2, steps)), torch.randn(2, 6, width), torch.tensor([[True] * 6, [True] * 4 + [False] * 2])
+
+
+@torch.no_grad()
+def ours(decoder: Decoder, model: PreTrainedModel, ids: Tensor, states: Tensor, mask: Tensor) -> Tensor:
+    found: Tensor = decoder(embedded(model, ids), Rows.of_counts([1, 1], CPU), decoder.remember(states, mask))
+    return found
+
+
+@torch.no_grad()
+def theirs(model: PreTrainedModel, ids: Tensor, states: Tensor, mask: Tensor) -> Tensor:
+    output = model.get_decoder()(input_ids=ids, encoder_hidden_states=states, encoder_attention_mask=mask.long())
+    found: Tensor = output.last_hidden_state
+    return found
+
+
+@kinds
+def test_the_started_decoder_says_what_the_checkpoint_says(kind: str) -> None:
+    whole, _, config = KINDS[kind]
+    model = randomised(whole(config()))
+    # more steps than the buckets tell apart
+    ids, states, mask = examples(32, steps=20)
+    found = ours(started(model), model, ids, states, mask)
+    assert found.std() > 0.1
+    assert torch.allclose(found, theirs(model, ids, states, mask), atol=1e-4)
+
+
+@kinds
+@torch.no_grad()
+def test_logits_are_those_of_the_whole_model(kind: str) -> None:
+    _, generating, config = KINDS[kind]
+    model: Any = randomised(generating(config()))
+    ids, _, mask = examples(32)
+    text = torch.randint(3, 40, mask.shape)
+    states = model.get_encoder()(input_ids=text, attention_mask=mask.long()).last_hidden_state
+    found = ours(started(model), model, ids, states, mask)
+    scale = model.config.d_model**-0.5 if kind == "t5" else 1.0
+    logits = model.lm_head(found * scale) + getattr(model, "final_logits_bias", 0)
+    expected = model(input_ids=text, attention_mask=mask.long(), decoder_input_ids=ids).logits
+    assert torch.allclose(logits, expected, atol=1e-4)
+
+
+@kinds
+@pytest.mark.parametrize("layers", [1, 2])
+def test_the_first_layers_equal_a_shortened_checkpoint(kind: str, layers: int) -> None:
+    whole, _, config = KINDS[kind]
+    model = randomised(whole(config()))
+    decoder, shortened = started(model, layers), copy.deepcopy(model)
+    if kind.startswith("t5"):
+        shortened.get_decoder().block = shortened.get_decoder().block[:layers]
+    else:
+        shortened.get_decoder().layers = shortened.get_decoder().layers[:layers]
+    ids, states, mask = examples(32)
+    assert len(decoder.layers) == layers
+    assert torch.allclose(ours(decoder, model, ids, states, mask), theirs(shortened, ids, states, mask), atol=1e-4)
+
+
+@kinds
+@torch.no_grad()
+def test_steps_say_what_the_checkpoint_says(kind: str) -> None:
+    whole, _, config = KINDS[kind]
+    model = randomised(whole(config()))
+    ids, states, mask = examples(32)
+    decoder, inputs, expected = started(model), embedded(model, ids), theirs(model, ids, states, mask)
+    rows, memory, cache = Rows.of_counts([1, 1], CPU), decoder.remember(states, mask), decoder.cache(2, 11, inputs)
+    for number in range(11):
+        assert torch.allclose(decoder.step(inputs[:, number], number, rows, memory, cache), expected[:, number], atol=1e-4)
+
+
+@kinds
+def test_weights_are_copied_not_shared(kind: str) -> None:
+    whole, _, config = KINDS[kind]
+    model = randomised(whole(config()))
+    decoder = started(model)
+    before = {name: tensor.clone() for name, tensor in decoder.state_dict().items()}
+    positions = position_rows(model)
+    kept = positions.clone() if positions is not None else None
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.zero_()
+    assert all(torch.equal(tensor, before[name]) for name, tensor in decoder.state_dict().items())
+    assert all(parameter.requires_grad for parameter in decoder.parameters())
+    if positions is not None and kept is not None:
+        assert not positions.requires_grad
+        assert torch.equal(positions, kept)
+
+
+def test_positions_begin_behind_the_rows_that_no_position_has() -> None:
+    model = randomised(BartModel(BartConfig(**BART)))
+    rows = position_rows(model)
+    assert rows is not None
+    assert torch.equal(rows, model.decoder.embed_positions.weight[2:])
+    assert len(rows) == 24
+    assert position_rows(T5Model(T5Config(**T5))) is None
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(("buckets", "farthest"), [(8, 12), (32, 128)])
+def test_buckets_without_an_order_are_those_of_an_encoder(buckets: int, farthest: int) -> None:
+    config = T5Config(**{**T5, "relative_attention_num_buckets": buckets, "relative_attention_max_distance": farthest})
+    attention = randomised(T5EncoderModel(config)).encoder.block[0].layer[0].SelfAttention
+    bias = RelativeBias(RelativePositions(buckets, farthest), 4)
+    bias.table.load_state_dict(attention.relative_attention_bias.state_dict())
+    assert torch.equal(bias(150, causal=False), attention.compute_bias(150, 150))
+
+
+def test_a_memory_of_another_width_gets_new_keys_and_keeps_the_rest() -> None:
+    model = randomised(BartModel(BartConfig(**BART)))
+    shape = shape_of_pretrained(model.config, None, 0.1, 20)
+    assert shape is not None
+    decoder, same = Decoder(shape), started(model)
+    start_from_pretrained(decoder, model)
+    assert decoder.remember(torch.randn(1, 5, 20), None).layers[0][0].shape == (1, 4, 5, 8)
+    expected = same.state_dict()
+    changed = {name for name, tensor in decoder.state_dict().items() if not torch.equal(tensor, expected[name])}
+    assert changed == {f"layers.{number}.to_memory.known.{part}" for number in range(3) for part in ("weight", "bias")}
+
+
+def test_shapes_that_a_checkpoint_cannot_give() -> None:
+    assert shape_of_pretrained(GPT2Config(), None, 0.1, 32) is None
+    assert shape_of_pretrained(BertConfig(), None, 0.1, 32) is None
+    assert shape_of_pretrained(BartConfig(**BART, activation_function="tanh"), None, 0.1, 32) is None
+    assert shape_of_pretrained(T5Config(**T5, feed_forward_proj="gated-tanh"), None, 0.1, 32) is None
+    with pytest.raises(AnynerError, match="4 layers cannot start from the 3"):
+        shape_of_pretrained(BartConfig(**BART), 4, 0.1, 32)
+    for config in (ModernBertConfig(), T5Config(), BartConfig(), BertConfig(hidden_act="tanh")):
+        assert shape_like_encoder(config, 2, 0.1) is None
+    for kind in (BertConfig, RobertaConfig, XLMRobertaConfig, CamembertConfig, ElectraConfig, MPNetConfig):
+        shape = shape_like_encoder(kind(**BERT), 2, 0.3)
+        assert shape is not None
+        assert (shape.width, shape.layers, shape.heads, shape.feed_forward, shape.memory_width) == (32, 2, 4, 48, 32)
+        assert (shape.norm_first, shape.input_norm, shape.output_norm, shape.dropout) == (False, False, False, 0.3)
+
+
+@encoders
+@pytest.mark.parametrize("layers", [1, 2])
+@torch.no_grad()
+def test_without_cross_attention_the_last_layers_of_an_encoder_are_left(encoder: str, layers: int) -> None:
+    model = randomised(ENCODERS[encoder]())
+    for layer in model.encoder.layer:
+        # a norm of ones and zeros behind another one changes nothing
+        norm = layer.attention.LayerNorm if encoder == "mpnet" else layer.attention.output.LayerNorm
+        norm.weight.fill_(1)
+        norm.bias.zero_()
+    if encoder == "mpnet":
+        model.encoder.relative_attention_bias.weight.zero_()
+    shape = shape_like_encoder(model.config, layers, 0.1)
+    assert shape is not None
+    decoder = Decoder(shape).eval()
+    start_from_encoder(decoder, model)
+    memory = decoder.remember(torch.randn(2, 4, 32), None)
+    states = model(input_ids=torch.randint(3, 40, (2, 7)), output_hidden_states=True).hidden_states
+    entered, rows = states[3 - layers], Rows.of_counts([1, 1], CPU)
+    looking = decoder(entered, rows, memory, causal=False)
+    for own in decoder.each_layer:
+        own.to_memory.output.weight.zero_()
+        own.to_memory.output.bias.zero_()
+    assert torch.allclose(decoder(entered, rows, memory, causal=False), states[-1], atol=1e-4)
+    assert not torch.allclose(looking, states[-1], atol=1e-2)
+
+
+@encoders
+@torch.no_grad()
+def test_cross_attention_begins_as_self_attention(encoder: str) -> None:
+    """Asked by what it remembers, it says what the encoder's layer says."""
+    model = randomised(ENCODERS[encoder]())
+    shape = shape_like_encoder(model.config, 2, 0.1)
+    assert shape is not None
+    decoder = Decoder(shape).eval()
+    start_from_encoder(decoder, model)
+    states, rows = torch.randn(2, 5, 32), Rows.of_counts([1, 1], CPU)
+    for layer, source in zip(decoder.each_layer, model.encoder.layer[1:], strict=True):
+        said = layer.memory_norm(states + layer.to_memory(states, rows, *layer.to_memory.remembered(states), None))
+        assert torch.allclose(said, source.attention(states)[0], atol=1e-5)
+        assert torch.equal(layer.among_norm.weight, layer.memory_norm.weight)
+        assert layer.among_norm.weight.data_ptr() != layer.memory_norm.weight.data_ptr()
+
+
+def test_an_encoder_gives_no_more_layers_than_it_has() -> None:
+    model = ENCODERS["bert"]()
+    shape = shape_like_encoder(model.config, 4, 0.1)
+    assert shape is not None
+    with pytest.raises(AnynerError, match="4 layers cannot start from the 3"):
+        start_from_encoder(Decoder(shape), model)
+    start_from_encoder(Decoder(replace(shape, layers=3)), model)
