@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from importlib import import_module
 from pathlib import Path
 
 import torch
@@ -29,7 +30,10 @@ def main() -> None:
         "--side-by-side", type=int, default=1, help="how many trainings share the device: its times are then longer"
     )
     parser.add_argument("-o", "--output", default="benchmarks/results")
+    parser.add_argument("--plugin", action="append", default=[], help="a module to import first, which registers an architecture")
     arguments = parser.parse_args()
+    for plugin in arguments.plugin:
+        import_module(plugin)
     recipe = Recipe.read(arguments.recipe, arguments.set)
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.keep or f"{temporary}/model"

@@ -6,6 +6,7 @@ python benchmarks/plots.py
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,31 @@ def refinement(result: dict[str, Any], path: Path) -> None:
     finished(figure, axes, path)
 
 
+def growth(result: dict[str, Any], path: Path) -> None:
+    """The entities of a sentence, each a line through its words; dashed where it passes over words that are not its own."""
+    words, entities = result["words"], result["entities"]
+    figure, axes = plt.subplots(figsize=(7.6, 0.7 + 0.34 * len(entities)))
+    for row, entity in enumerate(entities):
+        own = entity["words"]
+        for one, following in pairwise(own):
+            near = following == one + 1
+            axes.plot(
+                [one, following],
+                [-row] * 2,
+                color=ACCENT if near else PALE,
+                linewidth=2.2,
+                linestyle="-" if near else (0, (2, 1.4)),
+            )
+        axes.plot(own[:1], [-row], "o", color=ACCENT, markersize=8)
+        axes.plot(own[1:], [-row] * len(own[1:]), "o", color=ACCENT, markersize=4.5, markerfacecolor="white")
+    axes.set_xticks(range(len(words)), words, rotation=35, ha="left", fontsize=8)
+    axes.xaxis.tick_top()
+    axes.set_yticks([-row for row in range(len(entities))], [entity["label"] for entity in entities])
+    axes.set(xlim=(-0.6, len(words) - 0.4), ylim=(-len(entities) + 0.4, 0.6))
+    axes.spines[["bottom", "left"]].set_visible(False)
+    finished(figure, axes, path)
+
+
 def finished(figure: Any, axes: Any, path: Path) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(colors=INK, labelsize=8)
@@ -105,6 +131,7 @@ DRAWN = (
     ("diffusion", "", steps_and_spans),
     ("variants", "", convergence),
     ("refinement", "", refinement),
+    ("growth", "", growth),
 )
 
 

@@ -13,6 +13,7 @@ import argparse
 import json
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import torch
@@ -91,7 +92,10 @@ def main() -> None:
     parser.add_argument("--batch-tokens", type=int, default=BATCH_TOKENS)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("-o", "--output")
+    parser.add_argument("--plugin", action="append", default=[], help="a module to import first, which registers an architecture")
     arguments = parser.parse_args()
+    for plugin in arguments.plugin:
+        import_module(plugin)
     recognizer = anyner.load(arguments.model)
     documents = anyner.read(arguments.corpus).documents
     measured = {

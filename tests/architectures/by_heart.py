@@ -19,8 +19,10 @@ class Learned:
     best_f1: float
 
 
-def learned_by_heart(folder: Path, architecture: str, head: dict[str, Any], epochs: int, patience: int) -> Learned:
-    documents = synthetic(50, seed=3, contiguous=True).documents
+def learned_by_heart(
+    folder: Path, architecture: str, head: dict[str, Any], *, epochs: int, patience: int, contiguous: bool = True
+) -> Learned:
+    documents = synthetic(50, seed=3, contiguous=contiguous).documents
     data = folder / "data.jsonl"
     anyner.write(documents, data, "jsonl")
     recipe = Recipe.of(

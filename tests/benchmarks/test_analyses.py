@@ -137,3 +137,35 @@ def test_variants_are_trained_and_kept_epoch_by_epoch(script: Script, tmp_path: 
         ("as it is", [], 2), ("narrow", ["head.width=8"], 2),
     ]  # fmt: skip
     assert "width" not in found["recipe"].get("head", {})
+
+
+def test_set_generation_is_measured_beside_its_rival(script: Script, tmp_path: Path) -> None:
+    documents = synthetic(40, seed=8).documents
+    anyner.write(documents, tmp_path / "data.jsonl", "jsonl")
+    settings = [
+        "encoder.fresh_width=48", "encoder.fresh_layers=1", "encoder.dropout=0", "training.batch_sentences=8",
+        "training.encoder_lr=0.003", "training.head_lr=0.002", "training.epochs=12", "data.synthetic=null",
+        f"data.train={tmp_path}/data.jsonl", f"data.dev={tmp_path}/data.jsonl",
+    ]  # fmt: skip
+    arguments = [argument for change in settings for argument in ("--set", change)]
+    recipe = ROOT / "recipes/set_gner/demo.yaml"
+    common = ("--dev-only", "-o", tmp_path)
+    script("accuracy", recipe, *arguments, *common, "--keep", tmp_path / "set", "--name", "set")
+    rival = ("--plugin", "rival", "--set", "architecture=sequence", "--keep", tmp_path / "sequence", "--name", "sequence")
+    script("accuracy", recipe, *arguments, *common, *rival)
+    script("set_generation", tmp_path / "set", tmp_path / "sequence", tmp_path / "data.jsonl", "-o", tmp_path / "out.json")
+    found = result(tmp_path / "out.json")
+    for name in ("set_gner", "sequence"):
+        strict = anyner.evaluate(anyner.load(tmp_path / name.replace("set_gner", "set")), documents).strict
+        assert found["models"][name]["f1"] == pytest.approx(strict.f1)
+        assert strict.f1 > 0.2, "both learn"
+    assert [row["beam"] for row in found["beams"]] == [1, 2, 4, 6, 8]
+    assert {row["shared_bytes"] for row in found["memory"]} == {found["memory"][0]["shared_bytes"]}
+    assert found["memory"][-1]["repeated_bytes"] == 16 * found["memory"][0]["shared_bytes"]
+    script("growth", tmp_path / "set", documents[0].text, "-o", tmp_path / "growth.json")
+    grown = result(tmp_path / "growth.json")
+    predicted = anyner.load(tmp_path / "set").predict(documents[0].text)
+    assert len(grown["entities"]) == len(predicted.entities)
+    for name in ("set", "sequence"):
+        script("tried", tmp_path / f"{name}.json", tmp_path / "set.json", "-o", tmp_path / "tried.json")
+        assert result(tmp_path / "tried.json")["tried"][1]["dev_f1"] == result(tmp_path / "set.json")["dev_f1"]

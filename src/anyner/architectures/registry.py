@@ -30,6 +30,11 @@ def _modules() -> dict[str, str]:
     return found
 
 
+def register(name: str, package: str) -> None:
+    """Makes the architecture in a package known to this process, without installing anything."""
+    _modules()[name] = package
+
+
 def names() -> tuple[str, ...]:
     return tuple(sorted(_modules()))
 

@@ -34,8 +34,8 @@ class FakeEncoder:
 
 
 FITTED: dict[str, Any] = {
-    "decoder": "new", "reads": "words", "word_positions": True, "longest": 6, "farthest": 9, "most_at_one_word": 3, "contiguous": False,
-    "most_units": 12, "width": 8, "heads": 2, "feed_forward": 8, "dropout": 0.0, "detector_dropout": 0.0,
+    "decoder": "new", "reads": "words", "word_positions": True, "longest": 6, "farthest": 9, "most_at_one_word": 3,
+    "contiguous": False, "most_units": 12, "width": 8, "heads": 2, "feed_forward": 8, "dropout": 0.0, "detector_dropout": 0.0,
 }  # fmt: skip
 
 

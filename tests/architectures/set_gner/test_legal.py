@@ -1,5 +1,7 @@
 """Only real, later units of the sentence may follow, and every entity within the limits can be written."""
 
+from itertools import pairwise
+
 import torch
 from head_batches import LABELS
 from hypothesis import given, settings
@@ -23,7 +25,9 @@ def may_follow(first: int, last: int, length: int, units: int, rules: Rules) -> 
 
 @settings(deadline=None)
 @given(st.integers(1, 9), st.integers(0, 3), st.booleans(), st.integers(1, 9), st.data())
-def test_no_walk_leaves_the_sentence_or_goes_back(length: int, padding: int, contiguous: bool, farthest: int, data: st.DataObject) -> None:
+def test_no_walk_leaves_the_sentence_or_goes_back(
+    length: int, padding: int, contiguous: bool, farthest: int, data: st.DataObject
+) -> None:
     rules = Rules(C, contiguous, farthest)
     first = last = data.draw(st.integers(0, length - 1))
     for step in range(12):
@@ -43,6 +47,6 @@ def test_every_entity_can_be_written(sentence: tuple[int, list[WordEntity]]) -> 
     for entity in entities:
         words = entity.word_indices
         rules = Rules(C, len(entity.fragments) == 1, entity.last - entity.first + 1)
-        for last, following in zip(words, words[1:], strict=False):
+        for last, following in pairwise(words):
             assert following in may_follow(words[0], last, length, length, rules)[2]
         assert may_follow(words[0], words[-1], length, length, rules)[0]

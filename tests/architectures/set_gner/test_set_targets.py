@@ -62,7 +62,8 @@ def test_every_word_that_begins_nothing_says_so(batch: Batch, most: int) -> None
     lengths = [length for length, _ in batch]
     targets = targets_of(UnitEntities.in_words(gold_of(lengths, [own for _, own in batch]).host), lengths, C, most)
     answers = {
-        (int(s), int(u[0])): int(y[0]) for s, u, y in zip(targets.others.sentence, targets.others.units, targets.others.symbols, strict=True)
+        (int(s), int(u[0])): int(y[0])
+        for s, u, y in zip(targets.others.sentence, targets.others.units, targets.others.symbols, strict=True)
     }
     for number, (length, own) in enumerate(batch):
         for word in range(length):

@@ -21,7 +21,7 @@ class SetOptions(Options):
     """How many entities a word has: its score decides, each entity's probability times how many are expected there, or the
     likeliest number of them are taken (the paper)."""
     length_power: float = Field(default=0.0, ge=0.0)
-    """Entities are ranked by the sum of their log probabilities over this power of their length: 0 by probability, 1 as the paper."""
+    """Entities are ranked by their log probability over this power of their length: 0 by probability, 1 as in the paper."""
     null_counts: bool = False
     """Whether "no entity" and "fragment" take places among the entities that a word may have, as in the authors' code."""
 

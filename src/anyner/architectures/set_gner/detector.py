@@ -16,7 +16,9 @@ class Detector(nn.Module):
         hidden = config.detector_width or width
 
         def classifier(outputs: int) -> nn.Sequential:
-            return nn.Sequential(nn.Linear(width, hidden), nn.ReLU(), nn.Dropout(config.detector_dropout), nn.Linear(hidden, outputs))
+            return nn.Sequential(
+                nn.Linear(width, hidden), nn.ReLU(), nn.Dropout(config.detector_dropout), nn.Linear(hidden, outputs)
+            )
 
         self.parts = classifier(3) if config.parts else None
         self.occurrences = classifier(config.most_at_one_word + 1) if config.occurrences else None

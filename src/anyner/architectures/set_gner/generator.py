@@ -45,7 +45,7 @@ class Generator(nn.Module):
         self.of_embedded = _mapped(widths.embedded, shape.width) if config.token_embedding else None
         # a new decoder needs both halves of a word at one scale; a pretrained one knows the scale of its own encoder
         self.vector_norm = nn.Identity() if self.native else Norm(shape.width)
-        self.embedded_norm = nn.Identity() if self.native else Norm(shape.width)
+        self.embedded_norm = nn.Identity() if self.native or not config.token_embedding else Norm(shape.width)
         table = getattr(pretrained, "max_position_embeddings", None) if self.native else None
         self.positions = Positions(config, shape.width, table)
         self.symbols = nn.Parameter(torch.randn(labels + SPECIAL, shape.width) * (0.02 if self.native else 1.0))
@@ -85,14 +85,14 @@ class Generator(nn.Module):
         inputs = self._inputs(sentences, rows, units) + self.positions.of_rows(units[:, 0], step).to(sentences.units.dtype)
         return self.decoder(inputs, rows, sentences.memory)  # type: ignore[no-any-return]
 
-    def step(self, sentences: Sentences, rows: Rows, first: Tensor, last: Tensor, number: int, cache: Cache) -> Tensor:
+    def step(self, sentences: Sentences, rows: Rows, first: Tensor, last: Tensor, *, number: int, cache: Cache) -> Tensor:
         """The element `number` of rows that began at `first` (N,) and now end at `last` (N,): (N, w)."""
         position = self.positions.of_rows(first, torch.tensor([number], device=first.device))[:, 0]  # (N, w)
         inputs = self._inputs(sentences, rows, last[:, None])[:, 0] + position.to(sentences.units.dtype)
         return self.decoder.step(inputs, number, rows, sentences.memory, cache)
 
     def log_probabilities(
-        self, sentences: Sentences, rows: Rows, states: Tensor, first: Tensor, last: Tensor, unknown: Tensor | None = None
+        self, sentences: Sentences, rows: Rows, states: Tensor, first: Tensor, last: Tensor, *, unknown: Tensor | None = None
     ) -> Tensor:
         """Of everything that may follow rows that began at `first` (N,), at each of their elements `last` (N, T), float32.
 
@@ -143,7 +143,9 @@ def decoder_shape(config: Config, widths: Widths, pretrained: PreTrainedConfig) 
     if config.decoder == "encoder":
         like = shape_like_encoder(pretrained, layers, config.dropout)
         if like is None:
-            raise AnynerError(f"head.decoder is encoder, but layers of a {pretrained.model_type} cannot be taken over; set it to new")
+            raise AnynerError(
+                f"head.decoder is encoder, but layers of a {pretrained.model_type} cannot be taken over; set it to new"
+            )
         return replace(like, input_norm=True)  # its layers are used to inputs of one scale
     width = config.width or widths.units
     heads = config.heads or max(1, width // 64)

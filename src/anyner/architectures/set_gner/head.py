@@ -83,11 +83,17 @@ class Head(base.Head):
     def loss(self, states: States, gold: Gold, draw: Draw) -> Losses:
         config = self.settings
         units = units_of(states, config.unit, self._tokens[0])
-        entities = UnitEntities.in_words(gold.host) if config.unit == "words" else UnitEntities.in_pieces(gold.host, states.windows)
+        entities = (
+            UnitEntities.in_words(gold.host) if config.unit == "words" else UnitEntities.in_pieces(gold.host, states.windows)
+        )
         reader = self.forwards
         if self.inverse is not None and draw.step % 2 == 0:  # the two directions take turns, step by step
             reader, units, entities = self.inverse, units.mirrored(), entities.mirrored(units.lengths)
-        kept = draw.uniform("negatives", states.content_keys, max(units.lengths)) < config.negatives if config.negatives < 1 else None
+        kept = (
+            draw.uniform("negatives", states.content_keys, max(units.lengths)) < config.negatives
+            if config.negatives < 1
+            else None
+        )
         assert config.most_at_one_word is not None
         targets = targets_of(entities, units.lengths, len(self.labels), config.most_at_one_word, kept)
         sentences = reader.generator.read(units, states)
@@ -100,21 +106,21 @@ class Head(base.Head):
         """Equation 15; entities and the many rows of one unit in groups of their own, as long as their rows are."""
         complete = gold.annotated.all(1)  # (B,) elsewhere a word outside entities may be one of an unknown label
         parts = [
-            self._written(generator, sentences, targets.entities, states, gold, torch.ones_like(complete)),
-            self._written(generator, sentences, targets.others, states, gold, complete),
+            self._written(generator, sentences, targets.entities, gold, states=states, counted=torch.ones_like(complete)),
+            self._written(generator, sentences, targets.others, gold, states=states, counted=complete),
         ]
         return LossPart(sum((one for one, _ in parts[1:]), parts[0][0]), parts[0][1] + parts[1][1], self._share("generation"))
 
     def _written(
-        self, generator: Generator, sentences: Sentences, target: RowTargets, states: States, gold: Gold, counted: Tensor
+        self, generator: Generator, sentences: Sentences, target: RowTargets, gold: Gold, *, states: States, counted: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Weighted sum of the losses of rows, and the sum of the weights."""
         if not len(target.sentence):  # an empty sum that still has a way back: every parameter has a gradient in every step
-            return 0.0 * sentences.keys.sum(), torch.zeros((), device=states.words.device)
-        rows = Rows.of_counts(target.counts, states.words.device)
+            return 0.0 * sentences.keys.sum(), torch.zeros((), device=sentences.keys.device)
+        rows = Rows.of_counts(target.counts, sentences.keys.device)
         units, symbols = states.placed(target.units), states.placed(target.symbols)  # (N, T) each
         written = generator.written(sentences, rows, units)  # (N, T, w)
-        said = generator.log_probabilities(sentences, rows, written, units[:, 0], units, ~gold.annotated)
+        said = generator.log_probabilities(sentences, rows, written, units[:, 0], units, unknown=~gold.annotated)
         labels = len(self.labels)
         there = symbols != IGNORED
         wanted = torch.where(there, symbols, 0)
@@ -124,14 +130,16 @@ class Head(base.Head):
         weight = (there & counted[rows.sentence][:, None]).to(loss.dtype)
         if self.settings.weighting == "code":
             of_label, of_unit, of_nothing = CODE_WEIGHTS
-            weight = weight * torch.where(symbols >= unit_symbol(labels), of_unit, torch.where(symbols == labels, of_nothing, of_label))
+            weight = weight * torch.where(
+                symbols >= unit_symbol(labels), of_unit, torch.where(symbols == labels, of_nothing, of_label)
+            )
         return (weight * loss).sum(), weight.sum()
 
     def _detection(self, detector: Detector, units: Units, targets: Targets, states: States, gold: Gold) -> Losses:
         """Equations 6 and 10, over the units of which the truth is known."""
         found: dict[str, LossPart] = {}
         parts, occurrences = states.placed(targets.parts), states.placed(targets.occurrences)
-        known = units.mask & (gold.annotated.all(1)[:, None] | (parts[..., 2] > 0))  # (B, U)
+        known = units.mask & (gold.annotated.all(1)[:, None] | (parts[..., 0] > 0))  # (B, U)
         logits = detector.begins(units.vectors)
         if logits is not None:
             loss = functional.binary_cross_entropy_with_logits(logits, parts, reduction="none").sum(-1)  # (B, U)

@@ -79,7 +79,7 @@ def _by_beams(generator: Generator, sentences: Sentences, rows: Rows, heads: Ten
     cache = generator.decoder.cache(len(rows), longest, sentences.units)
     for step in range(longest):
         first, last = history[..., 0].flatten(), history[..., step].flatten()  # (A * P,) each
-        states = generator.step(sentences, rows, first, last, step, cache)[:, None]  # (A * P, 1, w)
+        states = generator.step(sentences, rows, first, last, number=step, cache=cache)[:, None]  # (A * P, 1, w)
         said = generator.log_probabilities(sentences, rows, states, first, last[:, None])[:, 0]  # (A * P, labels + 2 + U)
         total = alive[..., None] + said.view(*alive.shape, -1)  # (A, P, labels + 2 + U)
         if step == 0 and limits.null_counts:

@@ -1,0 +1,12 @@
+"""The rival of set generation, for measuring only: all entities of a sentence in one sequence, as in Yan et al. (2021).
+
+Importing it makes the architecture `sequence` known to the process:
+
+python benchmarks/accuracy.py recipes/set_gner/cadec.yaml --plugin rival --set architecture=sequence
+
+It shares encoder, word vectors, decoder and copy output with `set_gner`; only what is written differs.
+"""
+
+from anyner.architectures.registry import register
+
+register("sequence", __name__)

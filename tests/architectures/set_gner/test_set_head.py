@@ -1,0 +1,200 @@
+"""The head as a whole: losses against loops, all switches, and what must not depend on what."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from head_batches import ENTITIES, LABELS, LENGTHS, alone, gold_of, states_of
+from set_batches import FITTED, decoding, head_of
+
+from anyner.architectures.draw import Draw
+from anyner.architectures.set_gner.config import Config
+from anyner.architectures.set_gner.head import CODE_LOSSES, CODE_WEIGHTS, Head
+from anyner.architectures.set_gner.positions import Positions
+from anyner.architectures.set_gner.targets import IGNORED, UnitEntities, targets_of, unit_symbol
+from anyner.architectures.set_gner.units import units_of
+from anyner.architectures.settings import CorpusFacts
+from anyner.layers.decoder import Rows
+from anyner.text.align import WordEntity
+
+C = len(LABELS)
+SWITCHES: list[dict[str, Any]] = [
+    {}, {"positions": "factorised"}, {"positions": "vanilla"}, {"parts": False}, {"occurrences": False}, {"unit": "pieces"},
+    {"token_embedding": False}, {"word_positions": False}, {"reads": "pieces"}, {"weighting": "code"}, {"negatives": 0.5},
+    {"layers": 1}, {"decoder": "encoder", "width": None},
+]  # fmt: skip
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("weighting", ["paper", "code"])
+def test_generation_is_the_weighted_loss_of_every_row(weighting: str) -> None:
+    head, states, gold = head_of(weighting=weighting), states_of(), gold_of()
+    parts = head.loss(states, gold, Draw(0, 1))
+    generator = head.forwards.generator
+    sentences = generator.read(units_of(states, "words", head._tokens[0]), states)
+    targets = targets_of(UnitEntities.in_words(gold.host), LENGTHS, C, 3)
+    of_label, of_unit, of_nothing = CODE_WEIGHTS if weighting == "code" else (1.0, 1.0, 1.0)
+    loss = weight = 0.0
+    for group in (targets.entities, targets.others):
+        for sentence, units, symbols in zip(group.sentence.tolist(), group.units, group.symbols, strict=True):
+            size = int((symbols != IGNORED).sum())
+            row = torch.from_numpy(units[None, :size])
+            rows = Rows(torch.tensor([sentence]), torch.tensor([sentence]), len(LENGTHS), 1)
+            said = generator.log_probabilities(sentences, rows, generator.written(sentences, rows, row), row[:, 0], row)[0]
+            for step, symbol in enumerate(symbols[:size].tolist()):
+                own = of_unit if symbol >= unit_symbol(C) else of_nothing if symbol == C else of_label
+                loss -= own * float(said[step, symbol])
+                weight += own
+    assert float(parts["generation"].numerator) == pytest.approx(loss, rel=1e-4)
+    assert float(parts["generation"].denominator) == pytest.approx(weight)
+    assert parts["parts"].weight == (CODE_LOSSES["parts"] if weighting == "code" else 1.0)
+
+
+@pytest.mark.parametrize("switches", SWITCHES, ids=str)
+@pytest.mark.parametrize("contiguous", [False, True])
+def test_all_switches_learn_and_propose(switches: dict[str, Any], contiguous: bool) -> None:
+    head = head_of(contiguous=contiguous, **switches).train()
+    total = sum(
+        (
+            part.weight * part.numerator / part.denominator.clamp_min(1e-9)
+            for part in head.loss(states_of(), gold_of(), Draw(0, 1)).values()
+        ),
+        torch.zeros(()),
+    )
+    total.backward()  # type: ignore[no-untyped-call]
+    unused = [name for name, parameter in head.named_parameters() if parameter.grad is None or not parameter.grad.abs().sum()]
+    # the first steps of a table that others share, or rows that nothing is asked of, are the only ones that may rest
+    assert not [name for name in unused if "positions" not in name], unused
+    head.eval()
+    asked = decoding(head)
+    with torch.no_grad():
+        found = head.decode(head.propose(states_of(), asked, Draw(0)).on_host(), len(LENGTHS), asked)
+    assert len(found) == len(LENGTHS)
+    for length, entities in zip(LENGTHS, found, strict=True):
+        for entity in entities:
+            assert 0 <= entity.first <= entity.last < length
+            assert len(entity.fragments) == 1 or not contiguous
+
+
+@pytest.mark.parametrize("entities", [[[], [], []], [[WordEntity("A", ((0, length),))] for length in LENGTHS]])
+@pytest.mark.parametrize("settings", [{}, {"contiguous": True}, {"weighting": "code"}, {"negatives": 0.01}])
+def test_batches_without_entities_or_full_of_them_are_finite(entities: list[list[WordEntity]], settings: dict[str, Any]) -> None:
+    head = head_of(**settings)
+    parts = head.loss(states_of(), gold_of(entities=entities), Draw(0, 1))
+    assert all(torch.isfinite(part.numerator) and torch.isfinite(part.denominator) for part in parts.values())
+
+
+@torch.no_grad()
+def test_labels_that_are_not_annotated_give_no_loss() -> None:
+    states, known = states_of((5,)), [frozenset({"A"})]
+    gold = gold_of((5,), [[WordEntity("A", ((1, 4),))]], known)
+    head = head_of()
+    before = head.loss(states, gold, Draw(0))
+    head.forwards.generator.symbol_bias[1:3] += 5.0  # B and C
+    after = head.loss(states, gold, Draw(0))
+    assert float(before["generation"].denominator) == 3, "all other words may begin an entity of another label"
+    assert float(after["generation"].numerator) == pytest.approx(float(before["generation"].numerator), rel=1e-5)
+    assert float(before["parts"].denominator) == float(before["occurrences"].denominator) == 1
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("contiguous", [False, True])
+@pytest.mark.parametrize("unit", ["words", "pieces"])
+def test_a_sentence_alone_has_the_same_loss_and_entities(contiguous: bool, unit: str) -> None:
+    head, states = head_of(seed=2, contiguous=contiguous, unit=unit), states_of()
+    asked = decoding(head)
+    together = head.decode(head.propose(states, asked, Draw(0)).on_host(), len(LENGTHS), asked)
+    total = 0.0
+    for number, length in enumerate(LENGTHS):
+        own = alone(states, number)
+        found = head.decode(head.propose(own, asked, Draw(0)).on_host(), 1, asked)[0]
+        assert {(e.label, e.fragments) for e in found} == {(e.label, e.fragments) for e in together[number]}
+        total += float(head.loss(own, gold_of((length,), ENTITIES[number : number + 1]), Draw(0, 1))["generation"].numerator)
+    assert sum(map(len, together)) > 3
+    assert float(head.loss(states, gold_of(), Draw(0, 1))["generation"].numerator) == pytest.approx(total, rel=1e-5)
+
+
+@torch.no_grad()
+def test_options_decide_how_many_entities_a_word_begins() -> None:
+    head, states = head_of(seed=2, occurrences=True), states_of()
+    counts = head.forwards.detector.occurrences
+    assert counts is not None
+    for parameter in counts.parameters():
+        parameter.zero_()
+    counts[-1].bias[2] = 9.0  # two everywhere
+    each = {
+        name: head.propose(states, decoding(head, **options), Draw(0)).on_host()
+        for name, options in {"two": {}, "beam": {"beam": 1}, "expected": {"counting": "expected"}}.items()
+    }
+    heads = sum(LENGTHS)
+    assert len(each["two"]["score"]) <= 2 * heads
+    assert len(each["beam"]["score"]) <= heads
+    assert len(each["expected"]["score"]) >= len(each["two"]["score"])
+    assert (each["two"]["score"] <= 1.0).all()
+
+
+def test_only_the_two_directions_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    head = head_of(inverse=True)
+    head.inverse = head_of(seed=5, inverse=True).forwards
+    for step, resting, learning in ((0, "forwards", "inverse"), (1, "inverse", "forwards")):
+        head.zero_grad()
+        sum((p.numerator for p in head.loss(states_of(), gold_of(), Draw(0, 1, step)).values()), torch.zeros(())).backward()  # type: ignore[no-untyped-call]
+        learned = {name.split(".")[0] for name, parameter in head.named_parameters() if parameter.grad is not None}
+        assert learned == {learning}, resting
+    assert Head.training_only == ("inverse.",)
+
+
+def test_positions_reach_a_thousand_words_and_never_fall_together() -> None:
+    config = Config.of({**FITTED, "most_units": 1000, "longest": 20, "interval": 4}, "head")
+    new = Positions(config, 16, None)
+    last = new.of_rows(torch.tensor([999]), torch.arange(20))
+    assert last.shape == (1, 20, 16)
+    assert len({tuple(row.tolist()) for row in new.table.detach()[-40:]}) == 40
+    taken_over = Positions(config, 16, 1026)
+    assert taken_over.interval == 1, "a table of a checkpoint cannot grow: rows come closer"
+    assert not torch.equal(
+        taken_over.of_rows(torch.tensor([998]), torch.tensor([0])), taken_over.of_rows(torch.tensor([999]), torch.tensor([0]))
+    )
+    assert taken_over.of_rows(torch.tensor([5000]), torch.arange(20)).shape == (1, 20, 16), (
+        "beyond the table the last row stands in"
+    )
+
+
+FACTS = CorpusFacts(
+    labels=LABELS, lengths=(1, 4), spans=(1, 7), piece_lengths=(2, 9), most_at_one_word=3, most_ending_at_one_word=2,
+    nested=True, most_in_a_document=3, longest_document=40,
+    most_words=512, encoder_decoder=False, discontinuous=True, crossing=True,
+)  # fmt: skip
+
+
+def facts(**changed: Any) -> CorpusFacts:
+    return replace(FACTS, **changed)
+
+
+def test_what_is_open_is_chosen_from_the_corpus() -> None:
+    config = Config().fitted(facts())
+    assert (config.longest, config.farthest, config.most_at_one_word, config.contiguous) == (6, 11, 3, False)
+    assert (config.decoder, config.reads, config.word_positions) == ("new", "words", True)
+    assert Config(unit="pieces").fitted(facts()).longest == 14
+    assert Config().fitted(facts(most_at_one_word=50)).most_at_one_word == 8
+    half = Config().fitted(facts(encoder_decoder=True, discontinuous=False))
+    assert (half.decoder, half.reads, half.word_positions, half.contiguous) == ("pretrained", "pieces", False, True)
+    assert "discontinuous" not in half.shapes()
+    assert Config(longest=3).fitted(facts()).longest == 3
+
+
+def test_what_cannot_be_written_is_told() -> None:
+    config = Config(longest=2, farthest=4, most_at_one_word=1, contiguous=False)
+    entities = [
+        WordEntity("A", ((0, 2),)),
+        WordEntity("A", ((0, 1),)),
+        WordEntity("A", ((1, 4),)),
+        WordEntity("A", ((2, 3), (8, 9))),
+    ]
+    fine, *told = config.unreachable(entities, [1] * 9)
+    assert fine is None
+    for reason, key in zip(told, ("most_at_one_word", "longest", "farthest"), strict=True):
+        assert reason is not None
+        assert key in reason
+    assert Config(longest=2, unit="pieces").unreachable(entities[:1], [2, 2])[0] is not None

@@ -1,0 +1,25 @@
+"""Fifty sentences with entities of all shapes are learned by heart, and nothing is lost on the way to brat and back."""
+
+from pathlib import Path
+
+from by_heart import learned_by_heart
+
+import anyner
+from anyner.evaluation.evaluate import evaluate_documents
+
+
+def test_fifty_sentences_of_all_shapes_are_learned_by_heart(tmp_path: Path) -> None:
+    settings = {"detector_dropout": 0.0}
+    learned = learned_by_heart(tmp_path, "set_gner", settings, epochs=80, patience=12, contiguous=False)
+    shapes = [entity for document in learned.documents for entity in document.entities]
+    assert sum(entity.discontinuous for entity in shapes) > 15
+    assert learned.best_f1 == 1.0
+    found = learned.recognizer.predict([document.text for document in learned.documents])
+    scored = evaluate_documents(learned.documents, found)
+    assert scored.strict.f1 == 1.0
+    names = {(one.group, one.name) for one in scored.slices}
+    assert {("discontinuous", "mentions"), ("shape", "overlapped"), ("shape", "nested")} <= names
+    anyner.write(found, tmp_path / "brat", "brat")
+    again = {document.text: document for document in anyner.read(tmp_path / "brat")}
+    for document in found:
+        assert {entity.key for entity in again[document.text].entities} == {entity.key for entity in document.entities}
