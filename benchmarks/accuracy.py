@@ -6,9 +6,11 @@ python benchmarks/accuracy.py recipes/biaffine/genia.yaml --set data.folder=DATA
 from __future__ import annotations
 
 import argparse
+import json
 import tempfile
 from importlib import import_module
 from pathlib import Path
+from statistics import median
 
 import torch
 from record import header, write
@@ -17,6 +19,16 @@ import anyner
 from anyner.training.config import Recipe
 from anyner.training.data import read_data
 from anyner.training.progress import TerminalListener
+
+
+def trained(recipe: Recipe, folder: str) -> None:
+    """A training that is interrupted is scored all the same, with the best epoch so far; the file says how many there were."""
+    with TerminalListener() as listener:
+        try:
+            anyner.train(recipe, folder, listener=listener)
+        except KeyboardInterrupt:
+            if not (Path(folder) / "config.json").is_file():
+                raise
 
 
 def main() -> None:
@@ -39,17 +51,19 @@ def main() -> None:
         folder = arguments.keep or f"{temporary}/model"
         if torch.cuda.is_available():
             torch.cuda.reset_peak_memory_stats()
-        with TerminalListener() as listener:
-            result = anyner.train(recipe, folder, listener=listener)
+        trained(recipe, folder)
+        epochs = [json.loads(line) for line in (Path(folder) / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+        best = max(epochs, key=lambda epoch: epoch["dev_f1"])
         result_json = {
             **header("accuracy"),
             "recipe": recipe.model_dump(mode="json", exclude_defaults=True),
             "seed": recipe.training.seed,
             "runs_side_by_side": arguments.side_by_side,
-            "training_seconds": round(result.outcome.seconds, 1),
-            "training_sentences_per_second": result.outcome.sentences_per_second,
-            "best_epoch": result.outcome.best_epoch + 1,
-            "dev_f1": result.outcome.best_f1,
+            "training_seconds": round(epochs[-1]["seconds"], 1),
+            "training_sentences_per_second": median(epoch["sentences_per_second"] for epoch in epochs),
+            "epochs": len(epochs),
+            "best_epoch": best["epoch"],
+            "dev_f1": best["dev_f1"],
             "peak_gpu_bytes": torch.cuda.max_memory_allocated() if torch.cuda.is_available() else None,
         }
         if not arguments.dev_only:
@@ -61,7 +75,7 @@ def main() -> None:
     path = Path(arguments.output) / f"{name}.json"
     write(result_json, path)
     test_f1 = result_json["test"]["strict"]["f1"] if "test" in result_json else float("nan")
-    print(f"{name}: dev F1 {result.outcome.best_f1:.4f}, test F1 {test_f1:.4f}, {result.outcome.seconds:.0f} s -> {path}")
+    print(f"{name}: dev F1 {best['dev_f1']:.4f}, test F1 {test_f1:.4f}, {epochs[-1]['seconds']:.0f} s -> {path}")
 
 
 if __name__ == "__main__":
