@@ -16,12 +16,12 @@ from anyner.architectures.base import Losses, LossPart
 from anyner.architectures.draw import Draw
 from anyner.architectures.set_gner.config import Config as SetConfig
 from anyner.architectures.set_gner.positions import Positions
-from anyner.architectures.set_gner.units import units_of
 from anyner.architectures.settings import Decoding, HeadConfig
 from anyner.encoding.batch import Gold, GoldArrays
 from anyner.encoding.encoder import Encoder, States
 from anyner.layers.decoder import Decoder, DecoderShape, Memory, Rows
 from anyner.layers.norm import Norm
+from anyner.layers.units import units_of
 from anyner.overlap import resolve
 from anyner.text.align import WordEntity
 from rival.config import Config, SequenceOptions

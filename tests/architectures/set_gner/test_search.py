@@ -10,8 +10,8 @@ from set_batches import head_of
 from anyner.architectures.set_gner.generator import Generator, Sentences
 from anyner.architectures.set_gner.search import NONE, Limits, grown
 from anyner.architectures.set_gner.targets import unit_symbol
-from anyner.architectures.set_gner.units import units_of
 from anyner.layers.decoder import Rows
+from anyner.layers.units import units_of
 
 C = len(LABELS)
 Scored = dict[tuple[tuple[int, ...], int], float]

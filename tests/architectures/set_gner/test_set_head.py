@@ -13,9 +13,9 @@ from anyner.architectures.set_gner.config import Config
 from anyner.architectures.set_gner.head import CODE_LOSSES, CODE_WEIGHTS, Head
 from anyner.architectures.set_gner.positions import Positions
 from anyner.architectures.set_gner.targets import IGNORED, UnitEntities, targets_of, unit_symbol
-from anyner.architectures.set_gner.units import units_of
 from anyner.architectures.settings import CorpusFacts
 from anyner.layers.decoder import Rows
+from anyner.layers.units import units_of
 from anyner.text.align import WordEntity
 
 C = len(LABELS)

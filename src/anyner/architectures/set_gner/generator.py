@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
@@ -12,12 +12,12 @@ from anyner.architectures.set_gner.config import Config
 from anyner.architectures.set_gner.legal import Rules, legal
 from anyner.architectures.set_gner.positions import Positions
 from anyner.architectures.set_gner.targets import SPECIAL
-from anyner.architectures.set_gner.units import Units
 from anyner.encoding.encoder import States
-from anyner.errors import AnynerError
-from anyner.layers.decoder import Cache, Decoder, DecoderShape, Memory, Rows
-from anyner.layers.decoder_weights import input_scale, shape_like_encoder, shape_of_pretrained
+from anyner.layers.decoder import Cache, Decoder, Memory, Rows
+from anyner.layers.decoder_choice import NewDecoder, chosen_shape
+from anyner.layers.decoder_weights import input_scale
 from anyner.layers.norm import Norm
+from anyner.layers.units import Units
 
 HIDDEN = -1e4
 """The logit of what may not follow: finite, so that a row where nothing else is left has no NaN."""
@@ -38,7 +38,16 @@ class Generator(nn.Module):
     def __init__(self, config: Config, labels: int, widths: Widths, pretrained: PreTrainedConfig) -> None:
         super().__init__()
         self.settings, self.rules = config, Rules.of(config, labels)
-        shape = decoder_shape(config, widths, pretrained)
+        assert config.decoder is not None, "the settings were not fitted to a corpus"
+        width = config.width or widths.units
+        shape = chosen_shape(
+            config.decoder,
+            NewDecoder(width, config.layers, config.heads, config.feed_forward),
+            pretrained,
+            dropout=config.dropout,
+            memory_width=width if config.reads == "words" else widths.pieces,
+            piece_width=widths.pieces,
+        )
         self.native = config.decoder == "pretrained"
         self.scale = input_scale(pretrained) if self.native else 1.0
         self.of_vectors = _mapped(widths.units, shape.width)
@@ -131,35 +140,6 @@ class Widths:
     units: int
     embedded: int
     pieces: int
-
-
-def decoder_shape(config: Config, widths: Widths, pretrained: PreTrainedConfig) -> DecoderShape:
-    if config.decoder == "pretrained":
-        shape = shape_of_pretrained(pretrained, config.layers, config.dropout, widths.pieces)
-        if shape is None:
-            raise AnynerError("head.decoder is pretrained, but the encoder is not half of a BART, mBART or T5 model")
-        return shape
-    layers = config.layers or 2
-    if config.decoder == "encoder":
-        like = shape_like_encoder(pretrained, layers, config.dropout)
-        if like is None:
-            raise AnynerError(
-                f"head.decoder is encoder, but layers of a {pretrained.model_type} cannot be taken over; set it to new"
-            )
-        return replace(like, input_norm=True)  # its layers are used to inputs of one scale
-    width = config.width or widths.units
-    heads = config.heads or max(1, width // 64)
-    if width % heads:
-        raise AnynerError(f"head.width {width} must be a multiple of head.heads {heads}")
-    return DecoderShape(
-        width=width,
-        layers=layers,
-        heads=heads,
-        head_width=width // heads,
-        feed_forward=config.feed_forward or 2 * width,
-        memory_width=width if config.reads == "words" else widths.pieces,
-        dropout=config.dropout,
-    )
 
 
 def _mapped(here: int, there: int) -> nn.Module:

@@ -20,11 +20,11 @@ from anyner.architectures.set_gner.generator import Generator, Sentences, Widths
 from anyner.architectures.set_gner.search import NONE, Grown, Limits, grown
 from anyner.architectures.set_gner.start import begin_from_labels, begin_from_pretrained
 from anyner.architectures.set_gner.targets import IGNORED, RowTargets, Targets, UnitEntities, targets_of, unit_symbol
-from anyner.architectures.set_gner.units import Units, units_of
 from anyner.architectures.settings import Decoding, HeadConfig
 from anyner.encoding.batch import Gold
 from anyner.encoding.encoder import Encoder, States
 from anyner.layers.decoder import Rows
+from anyner.layers.units import Units, units_of
 from anyner.text.windows import PieceCutter
 
 CODE_WEIGHTS = (2.5, 2.3, 1.0)

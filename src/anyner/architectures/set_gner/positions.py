@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from anyner.architectures.set_gner.config import Config
+from anyner.layers.waves import waves
 
 
 class Positions(nn.Module):
@@ -23,8 +22,8 @@ class Positions(nn.Module):
         if rows is not None:  # from what windows can hold and never from a batch: the same text must have the same positions
             self.interval = max(1, min(config.interval, (rows - config.longest) // config.most_units))
         needed = config.most_units * self.interval + config.longest
-        self.table = nn.Parameter(_waves(rows or needed, width))
-        self.steps = nn.Parameter(_waves(config.longest, width)) if config.positions == "factorised" else None
+        self.table = nn.Parameter(waves(rows or needed, width))
+        self.steps = nn.Parameter(waves(config.longest, width)) if config.positions == "factorised" else None
 
     def of_rows(self, first: Tensor, step: Tensor) -> Tensor:
         """Of the elements `step` (T,) of rows that began at unit `first` (N,): (N, T, w)."""
@@ -40,9 +39,3 @@ class Positions(nn.Module):
 
     def _at(self, place: Tensor) -> Tensor:
         return functional.embedding(place.clamp(max=len(self.table) - 1), self.table)
-
-
-def _waves(rows: int, width: int) -> Tensor:
-    place = torch.arange(rows, dtype=torch.float32)[:, None]
-    angles = place * torch.exp(torch.arange(0, width, 2) * (-math.log(10_000.0) / width))  # (rows, width / 2)
-    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :width]

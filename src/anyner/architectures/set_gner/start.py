@@ -8,8 +8,8 @@ import torch
 
 from anyner.architectures.set_gner.generator import Generator
 from anyner.encoding.encoder import Encoder
-from anyner.encoding.pretrained import load_pretrained
-from anyner.layers.decoder_weights import position_rows, start_from_encoder, start_from_pretrained
+from anyner.layers.decoder_choice import begin
+from anyner.layers.decoder_weights import position_rows
 from anyner.text.windows import PieceCutter
 
 
@@ -32,12 +32,9 @@ def begin_from_labels(generator: Generator, labels: Sequence[str], encoder: Enco
 
 @torch.no_grad()
 def begin_from_pretrained(generator: Generator, encoder: Encoder) -> None:
-    kind = generator.settings.decoder
-    if kind == "encoder":
-        start_from_encoder(generator.decoder, encoder.pretrained)
-    if kind == "pretrained":
-        model = load_pretrained(encoder.config.source)
-        start_from_pretrained(generator.decoder, model)
+    assert generator.settings.decoder is not None
+    model = begin(generator.decoder, generator.settings.decoder, encoder)
+    if model is not None:
         rows = position_rows(model)
         if rows is None:  # T5 kinds have relative positions: what is added to them starts as nothing
             generator.positions.table.zero_()
