@@ -40,9 +40,7 @@ def chosen_shape(
     if kind == "encoder":
         like = shape_like_encoder(pretrained, new.layers or 2, dropout)
         if like is None:
-            raise AnynerError(
-                f"head.decoder is encoder, but a {pretrained.model_type} has no layers to take over; set it to new"
-            )
+            raise AnynerError(f"head.decoder is encoder, but a {pretrained.model_type} has no layers to take over; set it to new")
         return replace(like, input_norm=True)  # its layers are used to inputs of one scale
     heads = new.heads or max(1, new.width // 64)
     if new.width % heads:

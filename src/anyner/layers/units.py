@@ -25,6 +25,7 @@ class Units:
     lengths: tuple[int, ...]
     """Units of each sentence, on the host."""
     word: Tensor | None  # (B, U) the word that a unit belongs to; None: units are words
+    ids: Tensor | None = None  # (B, U) the piece that a unit is; None: units are words
 
     def mirrored(self) -> Units:
         """The sentences from their ends on; what fills them up stays behind."""
@@ -50,5 +51,6 @@ def units_of(states: States, kind: UnitKind, tokens: nn.Embedding | None) -> Uni
     number = torch.arange(max(lengths), device=states.pieces.device)
     mask = number < states.placed(np.array(lengths))[:, None]  # (B, U)
     index = torch.where(mask, states.first_piece[:, :1] + number, 0)  # (B, U)
-    embedded = tokens(states.piece_ids.gather(1, index)) if tokens is not None else None
-    return Units(take(states.pieces, index), embedded, mask, lengths, states.placed(word))
+    ids = states.piece_ids.gather(1, index)  # (B, U)
+    embedded = tokens(ids) if tokens is not None else None
+    return Units(take(states.pieces, index), embedded, mask, lengths, states.placed(word), ids)

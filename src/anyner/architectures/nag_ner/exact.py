@@ -1,0 +1,116 @@
+"""The best words of a block, found exactly. A block says for itself how well each word stands at each of its places, whatever
+stands at the others; so of all rows of words that begin with its head and rise, the best need not be guessed.
+
+What may follow a word depends only on that word and on the units written so far. The best of that are found from the last unit
+to the first: either the block ends, or the next word follows, or - over a gap - a later one.
+
+Of equally good rows the one of the nearest words comes first: rows are then in the order of their words, as tuples are, so that
+(0, 1) is before (0, 1, 2), that before (0, 1, 3), and that before (0, 2). No penalty is needed for it: candidates are put side
+by side in this order, and sorting leaves equal ones as they stand. Equal means that the sums of float32 are, added from the end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+NONE = float("-inf")  # the log score of what is not there
+LARGEST = 2**26  # numbers in one tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The k best of each of Q blocks, best first."""
+
+    score: Tensor  # (Q, k) -inf: there is none
+    count: Tensor  # (Q, k) words of it, 0 where there is none
+    words: Tensor  # (Q, k, W) their numbers counted from the head, rising, first 0; what is beyond `count` means nothing
+    """W is the most words that can be."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Ways:
+    """Some ways to go on, best first: how good they are, and how they begin."""
+
+    score: Tensor  # (..., n)
+    begin: Tensor  # (..., n) 0: the block ends; else 1 + word * k + which of the ways on from that word
+
+    def moved(self, words: int) -> _Ways:
+        """For each word what is there for the word that many later."""
+        beyond = (0, 0, 0, words)
+        score = functional.pad(self.score, beyond, value=NONE)[:, words:]
+        return _Ways(score, functional.pad(self.begin, beyond)[:, words:])
+
+    def with_all_later(self) -> _Ways:
+        """For each word the best of it and of all later ones: of 2 words, then of 4, of 8, until there are no more."""
+        ways, covered = self, 1
+        while covered < self.score.shape[1]:
+            ways = _best_of([ways, ways.moved(covered)], self.score.shape[2])
+            covered *= 2
+        return ways
+
+
+def best_words(placed: Tensor, sizes: Tensor, end: Tensor, *, count: int, contiguous: bool, gap: float = 0.0) -> Best:
+    """The `count` best rows of words of each block: the head, then later words in rising order, W = min(R, L) at most.
+
+    `placed` (Q, R, L) is the log score of placing each word - 0 is the head - after 0 .. L-1 units, -inf where there is no such
+    word or no room for it; `sizes` (Q, R) are the units of each word; `end` (Q, L + 1) is the log score of ending after that
+    many units. `contiguous` lets only the next word follow; `gap` is taken off for every jump over at least one word.
+    """
+    units = placed.shape[2]
+    if contiguous:  # what is farther than there are units cannot be reached
+        placed, sizes = placed[:, :units], sizes[:, :units]
+    at_once = max(1, LARGEST // (placed.shape[1] * (units + 2) * count))
+    split = (torch.split(given.detach(), at_once) for given in (placed.float(), sizes.long(), end.float()))
+    parts = [_best_words(*part, count=count, gap=None if contiguous else gap) for part in zip(*split, strict=True)]
+    score, number, words = (torch.cat([getattr(part, name) for part in parts]) for name in ("score", "count", "words"))
+    return Best(score, number, words)
+
+
+def _best_words(placed: Tensor, sizes: Tensor, end: Tensor, *, count: int, gap: float | None) -> Best:
+    """The same for as many blocks as fit; without `gap` there are no gaps."""
+    blocks, words, units = placed.shape
+    shape = (blocks, units + 2, words, count)  # the last row is for words that do not fit, the first for what has ended
+    ways = _Ways(placed.new_full(shape, NONE), torch.zeros(shape, dtype=torch.int32, device=placed.device))
+    ways.score[:, 1:-1, :, 0] = end[:, 1:, None]
+    begin = torch.arange(1, words * count + 1, dtype=torch.int32, device=placed.device).view(words, count).expand(blocks, -1, -1)
+    for written in range(units - 1, 0, -1):
+        after = (written + sizes).clamp(max=units + 1)[:, None, :, None].expand(-1, -1, -1, count)  # (Q, 1, R, k)
+        from_word = _Ways(placed[:, :, written, None] + ways.score.gather(1, after)[:, 0], begin)  # (Q, R, k)
+        choices = [_Ways(ways.score[:, written, :, :1], ways.begin[:, written, :, :1]), from_word.moved(1)]
+        if gap is not None:
+            jump = from_word.moved(2).with_all_later()
+            choices.append(_Ways(jump.score - gap, jump.begin))
+        best = _best_of(choices, count)
+        ways.score[:, written], ways.begin[:, written] = best.score, best.begin
+    return _followed(placed[:, 0, 0], ways, sizes)
+
+
+def _best_of(choices: list[_Ways], count: int) -> _Ways:
+    """The best of all, of equal ones those that stand first."""
+    score, order = torch.cat([choice.score for choice in choices], dim=-1).sort(dim=-1, descending=True, stable=True)
+    begin = torch.cat([choice.begin for choice in choices], dim=-1)
+    return _Ways(score[..., :count], begin.gather(-1, order[..., :count]))
+
+
+def _followed(head: Tensor, ways: _Ways, sizes: Tensor) -> Best:
+    """The rows of words themselves, from heads with the log scores (Q,) along the ways on (Q, L + 2, R, k)."""
+    blocks, rows, words, count = ways.score.shape
+    block = torch.arange(blocks, device=head.device)[:, None]  # (Q, 1)
+    rank = torch.arange(count, device=head.device).expand(blocks, -1)  # (Q, k)
+    word = torch.zeros_like(rank)
+    written = sizes[:, :1].clamp(max=rows - 1).expand(-1, count)  # (Q, k)
+    score = head[:, None] + ways.score[block, written, word, rank]  # (Q, k)
+    number, row = torch.ones_like(rank), [word]
+    for _ in range(min(words, rows - 2) - 1):
+        begin = ways.begin[block, written, word, rank].long()  # (Q, k)
+        goes_on = begin > 0
+        chosen = (begin - 1).clamp(min=0)
+        word, rank = chosen // count, chosen % count
+        written = torch.where(goes_on, (written + sizes[block, word]).clamp(max=rows - 1), 0)
+        number = number + goes_on
+        row.append(word)
+    return Best(score, number.masked_fill(score == NONE, 0), torch.stack(row, dim=-1))

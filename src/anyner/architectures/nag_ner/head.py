@@ -1,0 +1,240 @@
+"""Words that begin entities are found, and a decoder writes all entities of all of them in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from anyner.architectures import base
+from anyner.architectures.base import Losses, LossPart
+from anyner.architectures.draw import Draw
+from anyner.architectures.nag_ner.config import Config, NagOptions
+from anyner.architectures.nag_ner.decode import decode
+from anyner.architectures.nag_ner.exact import best_words
+from anyner.architectures.nag_ner.spaces import END, MORE, Said
+from anyner.architectures.nag_ner.targets import END as ENDS
+from anyner.architectures.nag_ner.targets import MORE as GOES_ON
+from anyner.architectures.nag_ner.targets import BlockTargets, UnitsOfWords, targets_of
+from anyner.architectures.nag_ner.writer import Blocks, Writer
+from anyner.architectures.settings import Decoding, HeadConfig
+from anyner.encoding.batch import Gold
+from anyner.encoding.encoder import Encoder, States
+from anyner.layers.decoder import Rows
+from anyner.layers.decoder_choice import begin
+from anyner.text.windows import PieceCutter
+
+IMPOSSIBLE = -5e3
+"""Log probabilities below this belong to what cannot be written."""
+SHAKEN = 0.1
+"""Random share in the choice of negatives, so that in time all words are seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenBlocks(base.Proposals):
+    """Q blocks with the K best entities of each, best first."""
+
+    place: Tensor  # (Q, 5) sentence, word, rank, label, last word of an entity that does not fit
+    start: Tensor  # (Q,) probability that an entity begins there
+    kind: Tensor  # (Q,) probability of the label
+    score: Tensor  # (Q, K) geometric mean of what was written; 0: there is none
+    count: Tensor  # (Q, K) words of it
+    words: Tensor  # (Q, K, W) counted from the block's word
+    long_score: Tensor  # (Q,) that of an entity that does not fit, 0: there is none
+
+
+class Head(base.Head):
+    Config = Config
+    CallOptions = NagOptions
+    decode = staticmethod(decode)
+
+    def __init__(self, config: HeadConfig, labels: Sequence[str], encoder: Encoder) -> None:
+        super().__init__(config, labels, encoder)
+        assert isinstance(config, Config)
+        assert config.most_at_one_word is not None and config.longest is not None, "the settings were not fitted to a corpus"
+        self.settings, self.most, self.longest = config, config.most_at_one_word, config.longest
+        self.writer = Writer(config, len(labels), encoder)
+        width = encoder.width
+        self.starts = (
+            nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Dropout(config.dropout), nn.Linear(width, self.most + 1))
+            if config.starts
+            else None
+        )
+
+    def start(self, encoder: Encoder, cut: PieceCutter) -> None:
+        assert self.settings.decoder is not None
+        begin(self.writer.decoder, self.settings.decoder, encoder)
+
+    def rate_share(self, name: str) -> float:
+        return self.settings.pretrained_rate if self.settings.decoder != "new" and name.startswith("writer.decoder.") else 1.0
+
+    def loss(self, states: States, gold: Gold, draw: Draw) -> Losses:
+        units = self._units(states)
+        targets = targets_of(gold.host, units, self.longest, self.most)
+        begun = states.placed(targets.starts)  # (B, M)
+        complete = gold.annotated.all(1)  # (B,) elsewhere a word that begins nothing may begin an entity of an unknown label
+        parts: dict[str, LossPart] = {}
+        sought = states.placed(draw.uniform("negatives", states.content_keys, states.words.shape[1]))  # (B, M)
+        if self.starts is not None:
+            logits = self.starts(states.words).float()  # (B, M, O + 1)
+            known = states.word_mask & (complete[:, None] | (begun > 0))
+            loss = functional.cross_entropy(logits.flatten(0, 1), begun.flatten(), reduction="none").view(known.shape)
+            parts["starts"] = LossPart(torch.where(known, loss, 0.0).sum(), known.sum())
+            sought = 1 - logits.detach().softmax(-1)[..., 0] + SHAKEN * sought
+        room = (self.settings.most_pieces or 0) - np.array(states.lengths)  # (B,)
+        shift = draw.uniform("shift", states.content_keys, 1)[:, 0] * np.maximum(room, 0)
+        sentences = self.writer.read(states, states.placed(shift.astype(np.int64)))
+        blocks, entities = self._blocks(states, targets, sought.masked_fill((begun > 0) | ~states.word_mask, -1.0), draw)
+        counted = torch.ones(len(blocks.word), dtype=torch.bool, device=begun.device)
+        counted[entities:] = complete[blocks.rows.sentence[entities:]]
+        written = self.writer(sentences, blocks)  # (Q, T, w)
+        label = functional.pad(states.placed(targets.label) + 1, (0, len(blocks.word) - entities))  # (Q,) 0: no entity
+        types = self._types(written, gold.annotated[blocks.rows.sentence])
+        loss = functional.nll_loss(types, label, reduction="none")
+        parts["types"] = LossPart(torch.where(counted, loss, 0.0).sum(), counted.sum())
+        parts["writing"] = self._writing(
+            self.writer.said(sentences, blocks, written), self._wanted(targets, blocks, units, states), counted
+        )
+        last = self.writer.last_words(sentences, blocks, written)
+        if last is not None:
+            own = last[:entities].gather(1, states.placed(targets.last)[:, None])
+            parts["last words"] = LossPart(-own.sum(), torch.tensor(float(entities), device=own.device))
+        return parts
+
+    def _units(self, states: States) -> UnitsOfWords:
+        return UnitsOfWords.words(states.windows) if self.settings.space == "pointer" else UnitsOfWords.pieces(states.windows)
+
+    def _types(self, written: Tensor, annotated: Tensor) -> Tensor:
+        """Log probabilities of no entity and of each label: (Q, 1 + C)."""
+        logits: Tensor = self.writer.types(written[:, 0]).float()
+        return logits.masked_fill(functional.pad(~annotated, (1, 0)), -1e4).log_softmax(-1)
+
+    def _blocks(self, states: States, targets: BlockTargets, sought: Tensor, draw: Draw) -> tuple[Blocks, int]:
+        """The blocks of all entities, then of words that begin none: the most sought ones. And how many the former are."""
+        config, sentences = self.settings, len(states.lengths)
+        entities = np.bincount(targets.sentence, minlength=sentences)  # (B,)
+        free = np.array(states.lengths) - (targets.starts > 0).sum(1)
+        others = np.minimum(free, config.negatives * entities + config.spare_negatives)  # (B,)
+        most = max(1, int((entities + others).max()))
+        sentence = np.repeat(np.arange(sentences), others)
+        slot = np.arange(len(sentence)) - (np.cumsum(others) - others)[sentence]
+        rank = np.zeros(len(sentence), dtype=np.int64)
+        if not config.starts:  # every rank is asked at every word then, so each must learn to say no
+            rank = (draw.uniform("ranks", states.content_keys, most)[sentence, slot] * self.most).astype(np.int64)
+        host = np.stack(
+            [
+                np.concatenate([targets.sentence, sentence]),
+                np.concatenate([targets.number, entities[sentence] + slot]),
+                np.concatenate([targets.rank, rank]),
+                np.concatenate([targets.word, slot]),
+            ]
+        )
+        placed = states.placed(host)  # (4, Q)
+        chosen = sought.topk(min(max(1, int(others.max(initial=0))), sought.shape[1])).indices  # (B, N)
+        word = torch.cat([placed[3, : len(targets.word)], chosen[placed[0, len(targets.word) :], placed[3, len(targets.word) :]]])
+        rows = Rows(placed[0], placed[0] * most + placed[1], sentences, most)
+        return Blocks(rows, word, placed[2]), len(targets.word)
+
+    def _wanted(self, targets: BlockTargets, blocks: Blocks, units: UnitsOfWords, states: States) -> Tensor:
+        """Units of every block, then ENDS or GOES_ON, then nothing: (Q, longest + 1). Words without entities write themselves."""
+        own = states.placed(targets.units)
+        sentence, word = blocks.rows.sentence[len(own) :], blocks.word[len(own) :]  # (N,) each
+        first, size = states.placed(units.first), states.placed(units.size)
+        number = torch.arange(own.shape[1], device=word.device)
+        begin, count = first[sentence, word][:, None], size[sentence, word][:, None]  # (N, 1) each
+        alone = torch.where(number < count, begin + number, torch.where(number == count, ENDS, -100))  # (N, longest + 1)
+        alone[:, -1] = torch.where(count[:, 0] > self.longest, GOES_ON, alone[:, -1])
+        return torch.cat([own, alone])
+
+    @staticmethod
+    def _writing(said: Said, wanted: Tensor, counted: Tensor) -> LossPart:
+        """Cross-entropy over all positions where something is wanted."""
+        unit = said.units.gather(2, wanted.clamp(min=0)[..., None])[..., 0]  # (Q, P)
+        log = torch.where(wanted >= 0, unit, torch.where(wanted == ENDS, said.special[..., END], said.special[..., MORE]))
+        there = (wanted > -100) & counted[:, None]
+        return LossPart(-torch.where(there, log, 0.0).sum(), there.sum())
+
+    def propose(self, states: States, decoding: Decoding, draw: Draw) -> WrittenBlocks:
+        options = decoding.options
+        assert isinstance(options, NagOptions)
+        sentences = self.writer.read(states)
+        begins, blocks = self._begun(states, decoding)
+        written = self.writer(sentences, blocks)
+        everything = torch.ones(len(blocks.word), len(self.labels), dtype=torch.bool, device=blocks.word.device)
+        types = self._types(written, everything)
+        kind, label = types[:, 1:].max(1)  # (Q,) each
+        kind = torch.where(types[:, 0] > kind, -1e4, kind)  # where "no entity" is likelier there is none
+        said = self.writer.said(sentences, blocks, written)
+        placed, sizes, end, more = self._layout(said, blocks, states, options)
+        rules = {"contiguous": bool(self.settings.contiguous), "gap": options.gap}
+        best = best_words(placed, sizes, end, count=options.alternatives, **rules)  # type: ignore[arg-type]
+        units = torch.where(best.score > IMPOSSIBLE, self._unit_count(sizes, best.words, best.count), 1)  # (Q, K)
+        score = torch.where(best.score > IMPOSSIBLE, (best.score / (units + 1)).exp(), 0.0)
+        last, long_score = blocks.word, torch.zeros_like(kind)
+        tails = self.writer.last_words(sentences, blocks, written)
+        if tails is not None:
+            full = best_words(placed, sizes, more, count=1, **rules)  # type: ignore[arg-type]
+            word = torch.arange(tails.shape[1], device=tails.device)
+            found, last = tails.masked_fill(word < blocks.word[:, None] + full.count, 2 * IMPOSSIBLE).max(1)  # (Q,) each
+            there = (full.score[:, 0] > IMPOSSIBLE) & (found > IMPOSSIBLE)
+            long_score = torch.where(there, (full.score[:, 0] / (self.longest + 1)).exp(), 0.0)
+        place = torch.stack([blocks.rows.sentence, blocks.word, blocks.rank, label, last], dim=1)
+        return WrittenBlocks(place, begins, kind.exp(), score, best.count, best.words, long_score)
+
+    def _begun(self, states: States, decoding: Decoding) -> tuple[Tensor, Blocks]:
+        """Blocks for all entities that are expected, and the probability that any begins at their words."""
+        if self.starts is None:
+            probability = states.word_mask.float()  # (B, M)
+            number = torch.full_like(probability, self.most, dtype=torch.long)
+        else:
+            counts = self.starts(states.words).float().softmax(-1)  # (B, M, O + 1)
+            probability, number = 1 - counts[..., 0], counts[..., 1:].argmax(-1) + 1
+        chosen = states.word_mask & (probability >= decoding.thresholds.get("start", 0.0))
+        ranks = torch.arange(self.most, device=number.device)
+        asked = chosen[..., None] & (ranks < number[..., None])  # (B, M, O)
+        most = int(asked.sum((1, 2)).max())  # the host waits once, for how many blocks there are
+        sentence, word, rank = asked.nonzero().unbind(1)  # (Q,) each
+        place = (asked.flatten(1).cumsum(1) - 1)[sentence, word * self.most + rank]
+        return probability[sentence, word], Blocks(Rows(sentence, sentence * most + place, len(chosen), most), word, rank)
+
+    def _layout(self, said: Said, blocks: Blocks, states: States, options: NagOptions) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Scores as the exact search wants them: of placing each word of a window behind so many units (Q, R, L), the
+        units of each word (Q, R), and of ending and of going on behind so many (Q, L + 1) each.
+        """
+        longest, words = self.longest, states.words.shape[1]
+        window = min(self.settings.farthest or words, words)
+        host = self._units(states)
+        sentence = blocks.rows.sentence
+        index = blocks.word[:, None] + torch.arange(window, device=sentence.device)  # (Q, R)
+        real = index < states.word_mask.sum(1)[sentence][:, None]
+        index = index.clamp(max=words - 1)
+        first, size = (states.placed(part)[sentence[:, None], index] for part in (host.first, host.size))
+        symbols = said.units[:, :longest]  # (Q, L, U)
+        ends, goes_on = said.special[..., END], said.special[..., MORE]  # (Q, L + 1) each
+        if (
+            options.decoding == "greedy"
+        ):  # what was written is looked up in the sentence: all that is not each position's best is out
+            symbols = symbols.masked_fill(symbols < said.top[:, :longest, None], -torch.inf)
+            ends, goes_on = (part.masked_fill(part < said.top, -torch.inf) for part in (ends, goes_on))
+        most_units = symbols.shape[2] - 1
+        placed = torch.zeros(len(index), window, longest, device=index.device)
+        for number in range(1 if self.settings.space == "pointer" else states.most_pieces):
+            own = symbols.gather(2, (first + number).clamp(max=most_units)[:, None].expand(-1, longest, -1)).transpose(
+                1, 2
+            )  # (Q, R, L)
+            shifted = functional.pad(own[..., number:], (0, min(number, longest)), value=-torch.inf)[..., :longest]
+            placed = placed + torch.where((number < size)[..., None], shifted, 0.0)
+        placed = placed.masked_fill(~real[..., None] | (placed < IMPOSSIBLE), -torch.inf)
+        only_last = torch.arange(longest + 1, device=index.device) == longest
+        return placed, size, ends, goes_on.masked_fill(~only_last, -torch.inf)
+
+    @staticmethod
+    def _unit_count(sizes: Tensor, words: Tensor, count: Tensor) -> Tensor:
+        """Units of each entity: (Q, K)."""
+        there = torch.arange(words.shape[2], device=words.device) < count[..., None]  # (Q, K, W)
+        own = sizes[:, None].expand(-1, words.shape[1], -1).gather(2, words.clamp(0, sizes.shape[1] - 1))
+        return torch.where(there, own, 0).sum(2)

@@ -1,0 +1,101 @@
+"""What each block should write. On the host: nothing waits for the device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyner.encoding.batch import GoldArrays
+from anyner.layers.contiguous import number_in_sentence
+from anyner.text.windows import Window
+
+Integers = NDArray[np.int64]
+
+IGNORED = -100
+END, MORE = -1, -2
+"""What follows the units of a block: the end, or units that do not fit."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitsOfWords:
+    """The units (words, or pieces) of every word of a batch: word w of sentence b has `size[b, w]` from `first[b, w]` on."""
+
+    first: Integers  # (B, M)
+    size: Integers  # (B, M)
+    lengths: tuple[int, ...]
+    """Units of each sentence."""
+
+    @classmethod
+    def words(cls, windows: Sequence[Window]) -> UnitsOfWords:
+        longest = max(len(window.pieces) for window in windows)
+        every = np.tile(np.arange(longest), (len(windows), 1))
+        return cls(every, np.ones_like(every), tuple(len(window.pieces) for window in windows))
+
+    @classmethod
+    def pieces(cls, windows: Sequence[Window]) -> UnitsOfWords:
+        longest = max(len(window.pieces) for window in windows)
+        size = np.ones((len(windows), longest), dtype=np.int64)
+        for row, window in zip(size, windows, strict=True):
+            row[: len(window.pieces)] = [len(pieces) for pieces in window.pieces]
+        first = np.cumsum(size, axis=1) - size
+        counts = [len(window.pieces) for window in windows]
+        return cls(first, size, tuple(int(size[b, :count].sum()) for b, count in enumerate(counts)))
+
+
+@dataclass(frozen=True, slots=True)
+class BlockTargets:
+    """P blocks of entities, sentence by sentence: rank n of a word is its entity with the n-th shortest reach."""
+
+    sentence: Integers  # (P,)
+    number: Integers  # (P,) which of its sentence's
+    word: Integers  # (P,) where it begins
+    rank: Integers  # (P,)
+    label: Integers  # (P,)
+    units: Integers  # (P, longest + 1) then END or MORE, then IGNORED
+    last: Integers  # (P,) last word
+    starts: Integers  # (B, M) entities that begin at each word, clipped
+
+
+def targets_of(gold: GoldArrays, units: UnitsOfWords, longest: int, most: int) -> BlockTargets:
+    sizes = np.diff(gold.offsets)
+    order = ranked(gold)
+    begun = number_in_sentence(_joined(gold.sentence[order], gold.first[order]), len(gold.sentence)) if len(order) else order
+    kept = order[begun < most]
+    rank = begun[begun < most]
+    written = np.full((len(kept), longest + 1), IGNORED, dtype=np.int64)
+    for row, entity in zip(written, kept.tolist(), strict=True):
+        sentence, words = gold.sentence[entity], gold.words[gold.offsets[entity] : gold.offsets[entity] + sizes[entity]]
+        first, size = units.first[sentence, words], units.size[sentence, words]
+        own = np.concatenate([np.arange(begin, begin + count) for begin, count in zip(first, size, strict=True)])
+        row[: min(len(own), longest)] = own[:longest]
+        row[min(len(own), longest)] = END if len(own) <= longest else MORE
+    starts = np.zeros(units.first.shape, dtype=np.int64)
+    np.add.at(starts, (gold.sentence, gold.first), 1)
+    return BlockTargets(
+        sentence=gold.sentence[kept],
+        number=number_in_sentence(gold.sentence[kept], len(starts)),
+        word=gold.first[kept],
+        rank=rank,
+        label=gold.label[kept],
+        units=written,
+        last=gold.last[kept],
+        starts=np.minimum(starts, most),
+    )
+
+
+def ranked(gold: GoldArrays) -> Integers:
+    """Entities by sentence, first word, reach, number of words, words, label: of equal reach the fewer words come first."""
+    words = [tuple(gold.words[begin:end].tolist()) for begin, end in zip(gold.offsets[:-1], gold.offsets[1:], strict=True)]
+    keys = zip(
+        gold.sentence.tolist(), gold.first.tolist(), (gold.last - gold.first).tolist(), words, gold.label.tolist(), strict=True
+    )
+    sortable = [(sentence, first, reach, len(own), own, label) for sentence, first, reach, own, label in keys]
+    return np.array(sorted(range(len(sortable)), key=sortable.__getitem__), dtype=np.int64)
+
+
+def _joined(sentence: Integers, first: Integers) -> Integers:
+    """One number for each different pair, rising with them."""
+    return np.unique(np.stack([sentence, first], axis=1), axis=0, return_inverse=True)[1].reshape(-1)

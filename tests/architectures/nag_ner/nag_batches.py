@@ -1,0 +1,49 @@
+"""Small heads for the tests of nag_ner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import torch
+from head_batches import LABELS, WIDTH
+from torch import nn
+from transformers import BertConfig
+
+from anyner.architectures.nag_ner.config import Config, NagOptions
+from anyner.architectures.nag_ner.head import Head
+from anyner.architectures.settings import Decoding
+from anyner.encoding.encoder import Encoder, Tables
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    config: BertConfig
+
+
+class FakeEncoder:
+    """As much of an encoder as a head looks at when it is made."""
+
+    def __init__(self, positions: bool = True) -> None:
+        torch.manual_seed(9)
+        self.width, self.piece_width = WIDTH, WIDTH
+        self.pretrained = Pretrained(BertConfig(hidden_size=WIDTH, num_attention_heads=2, intermediate_size=8))
+        self.tables = Tables(nn.Embedding(10, 5), nn.Embedding(20, 5) if positions else None, 1)
+
+
+FITTED: dict[str, Any] = {
+    "decoder": "new", "space": "pointer", "longest": 4, "tail": True, "farthest": 9, "most_at_one_word": 3, "contiguous": False,
+    "most_pieces": 12, "width": 8, "heads": 2, "feed_forward": 8, "dropout": 0.0,
+}  # fmt: skip
+
+
+def head_of(seed: int = 0, encoder: FakeEncoder | None = None, **settings: object) -> Head:
+    config = Config.of({**FITTED, **settings}, "head")
+    own = encoder or FakeEncoder()
+    torch.manual_seed(seed)
+    return Head(config, LABELS, cast(Encoder, own)).eval()
+
+
+def decoding(head: Head, thresholds: dict[str, float] | None = None, **options: Any) -> Decoding:
+    loosest = {threshold.name: threshold.loosest for threshold in head.settings.thresholds()}
+    return Decoding(LABELS, thresholds or loosest, "all", head.settings, NagOptions(**options))

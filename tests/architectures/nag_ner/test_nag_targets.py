@@ -1,0 +1,71 @@
+"""Blocks: each entity has its rank by reach, and its units can be read off again."""
+
+from collections import Counter
+
+import numpy as np
+from head_batches import LABELS, gold_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anyner.architectures.nag_ner.targets import END, IGNORED, MORE, UnitsOfWords, targets_of
+from anyner.encoding.batch import Example, training_batch
+from anyner.encoding.pieces import Frame
+from anyner.text.align import WordEntity
+from anyner.text.windows import Window
+
+
+@st.composite
+def sentences(draw: st.DrawFn) -> tuple[Window, list[WordEntity]]:
+    sizes = draw(st.lists(st.integers(1, 3), min_size=1, max_size=7))
+    count = len(sizes)
+    window = Window(0, 0, list(range(count)), list(range(1, count + 1)), ["w"] * count, [(5,) * size for size in sizes], True)
+    one = st.builds(
+        lambda label, words: WordEntity.of_words(label, sorted(words)),
+        st.sampled_from(LABELS),
+        st.sets(st.integers(0, count - 1), min_size=1, max_size=count),
+    )
+    return window, draw(st.lists(one, max_size=6, unique_by=lambda entity: (entity.label, entity.fragments)))
+
+
+def rank_key(entity: WordEntity) -> tuple[int, int, tuple[int, ...], int]:
+    return entity.last - entity.first, len(entity.word_indices), entity.word_indices, LABELS.index(entity.label)
+
+
+@settings(deadline=None)
+@given(st.lists(sentences(), min_size=1, max_size=3), st.booleans(), st.integers(1, 9), st.integers(1, 4))
+def test_blocks_are_the_entities(batch: list[tuple[Window, list[WordEntity]]], pieces: bool, longest: int, most: int) -> None:
+    windows = [window for window, _ in batch]
+    gold = training_batch([Example.of(window, own, LABELS, None) for window, own in batch], Frame((1,), (2,), 0, 3)).gold
+    assert gold is not None
+    units = UnitsOfWords.pieces(windows) if pieces else UnitsOfWords.words(windows)
+    targets = targets_of(gold.host, units, longest, most)
+    expected: Counter[tuple[int, int, int, int, int, tuple[int, ...]]] = Counter()
+    for number, (window, own) in enumerate(batch):
+        sizes = [len(piece) for piece in window.pieces] if pieces else [1] * len(window.pieces)
+        begins = np.cumsum(sizes) - sizes
+        for word in range(len(sizes)):
+            begun = sorted((entity for entity in own if entity.first == word), key=rank_key)
+            assert targets.starts[number, word] == min(len(begun), most)
+            for rank, entity in enumerate(begun[:most]):
+                spelt = [int(begins[w]) + piece for w in entity.word_indices for piece in range(sizes[w])]
+                row = [*spelt, END] if len(spelt) <= longest else [*spelt[:longest], MORE]
+                row += [IGNORED] * (longest + 1 - len(row))
+                expected[number, word, rank, LABELS.index(entity.label), entity.last, tuple(row)] += 1
+    found = Counter(
+        (int(s), int(w), int(r), int(y), int(z), tuple(u.tolist()))
+        for s, w, r, y, z, u in zip(
+            targets.sentence, targets.word, targets.rank, targets.label, targets.last, targets.units, strict=True
+        )
+    )
+    assert found == expected
+    for number in range(len(batch)):
+        assert targets.number[targets.sentence == number].tolist() == list(range(int((targets.sentence == number).sum())))
+
+
+def test_the_shorter_reach_has_the_lower_rank() -> None:
+    hip, knees = WordEntity("A", ((0, 4),)), WordEntity("A", ((0, 2), (5, 7)))
+    gold = gold_of((8,), [[knees, hip]])
+    window = Window(0, 0, list(range(8)), list(range(1, 9)), ["w"] * 8, [(5,)] * 8, True)
+    targets = targets_of(gold.host, UnitsOfWords.words([window]), 4, 3)
+    assert targets.rank.tolist() == [0, 1]
+    assert targets.units.tolist() == [[0, 1, 2, 3, END], [0, 1, 5, 6, END]]
