@@ -8,13 +8,13 @@ from typing import Literal, Self
 import numpy as np
 from pydantic import Field
 
-from anyner.architectures.settings import CorpusFacts, HeadConfig, Options, Shape, Threshold
+from anyner.architectures.generation import GenerationConfig, half_more, most_at_one_word
+from anyner.architectures.settings import CorpusFacts, Options, Threshold
 from anyner.text.align import WordEntity
 
-MOST_AT_ONE_WORD = 8
 COVERED = 0.995
 LONGEST_CHOSEN = 32
-"""Limits where the corpus decides: ranks that are told apart, share of the entities that must fit, units of the longest."""
+"""Limits where the corpus decides: share of the entities that must fit into a block, and units of the longest."""
 
 
 class NagOptions(Options):
@@ -27,20 +27,8 @@ class NagOptions(Options):
     """Best entities of a block that are looked at where several blocks of one word want the same."""
 
 
-class Config(HeadConfig):
+class Config(GenerationConfig):
     architecture: Literal["nag_ner"] = "nag_ner"
-    decoder: Literal["pretrained", "encoder", "new"] | None = None
-    """Where the decoder starts from: the encoder's other half (BART and T5 kinds), the encoder's upper layers (BERT kinds), or
-    nothing. Left open: pretrained where the encoder has another half, else new."""
-    layers: int | None = Field(default=None, ge=1)
-    """Layers of the decoder; left open: 2, of a pretrained one all."""
-    width: int | None = Field(default=None, ge=8)
-    """Width of a new decoder; left open: that of the word vectors."""
-    heads: int | None = Field(default=None, ge=1)
-    """Heads of a new decoder; left open: one for 64 of its width."""
-    feed_forward: int | None = Field(default=None, ge=1)
-    """Width inside a new decoder's layers; left open: twice its width."""
-    dropout: float = Field(default=0.1, ge=0.0, lt=1.0)
     causal: bool = False
     """Whether a position sees the earlier ones of its block only, as in the paper's backbone, or all of them."""
     space: Literal["pointer", "sentence", "vocab"] | None = None
@@ -50,14 +38,8 @@ class Config(HeadConfig):
     """Units (words or pieces) that fit into a block, the paper's l_max; left open: enough for 99.5 % of the training entities."""
     tail: bool | None = None
     """Whether a pointer finds the last word of entities that do not fit; left open: if the training corpus has any."""
-    farthest: int | None = Field(default=None, ge=1)
-    """Most words from an entity's first to its last; left open: half more than in the training corpus."""
-    most_at_one_word: int | None = Field(default=None, ge=1)
-    """Most entities that one word begins, O_max; left open: as in the training corpus, at most 8."""
     most_pieces: int | None = Field(default=None, ge=1)
     """Pieces that a window can hold; left open: what the encoder can take."""
-    contiguous: bool | None = None
-    """Whether entities have no gaps; left open: as in the training corpus."""
     starts: bool = True
     """Whether it is predicted at which words entities begin and how many, or every word is tried (the paper's ablation)."""
     start_positions: bool = True
@@ -68,11 +50,9 @@ class Config(HeadConfig):
     """Blocks of words that begin nothing for each entity of a sentence: those that look most as if they did."""
     spare_negatives: int = Field(default=4, ge=0)
     """Such blocks beyond these, so that sentences without entities teach, too."""
-    pretrained_rate: float = Field(default=0.05, gt=0.0, le=1.0)
-    """Share of `training.head_lr` at which a decoder that was taken over learns."""
 
     def fitted(self, facts: CorpusFacts) -> Self:
-        decoder = self.decoder or ("pretrained" if facts.encoder_decoder else "new")
+        decoder = self.decoder_kind(facts)
         space = self.space or ("sentence" if decoder == "pretrained" else "pointer")
         lengths = facts.lengths if space == "pointer" else facts.piece_lengths
         longest = self.longest or min(int(np.quantile(lengths or (1,), COVERED, method="higher")), LONGEST_CHOSEN)
@@ -81,8 +61,8 @@ class Config(HeadConfig):
             "space": space,
             "longest": longest,
             "tail": max(lengths, default=1) > longest,
-            "farthest": max(facts.spans, default=1) + (max(facts.spans, default=1) + 1) // 2,
-            "most_at_one_word": min(max(facts.most_at_one_word, 1), MOST_AT_ONE_WORD),
+            "farthest": half_more(max(facts.spans, default=1)),
+            "most_at_one_word": most_at_one_word(facts),
             "most_pieces": facts.most_words,
             "contiguous": not facts.discontinuous,
         }
@@ -90,28 +70,18 @@ class Config(HeadConfig):
 
     def unreachable(self, entities: Sequence[WordEntity], pieces: Sequence[int]) -> list[str | None]:
         reasons = super().unreachable(entities, pieces)
-        begun: dict[int, int] = {}
+        unit = "words" if self.space == "pointer" else "pieces"
         for place, entity in enumerate(entities):
             words = entity.word_indices
-            size = len(words) if self.space == "pointer" else sum(pieces[word] for word in words)
-            if reasons[place] is not None:
-                continue
-            if self.longest and size > self.longest and not (self.tail and len(entity.fragments) == 1):
-                reasons[place] = (
-                    f"does not fit into head.longest, {self.longest} {'words' if self.space == 'pointer' else 'pieces'}"
-                )
-            elif self.farthest and entity.last - entity.first >= self.farthest:
+            size = len(words) if unit == "words" else sum(pieces[word] for word in words)
+            by_its_last_word = self.tail and len(entity.fragments) == 1
+            if reasons[place] is None and self.longest and size > self.longest and not by_its_last_word:
+                reasons[place] = f"does not fit into head.longest, {self.longest} {unit}"
+            elif reasons[place] is None and self.farthest and entity.last - entity.first >= self.farthest:
                 reasons[place] = f"reaches over more than head.farthest, {self.farthest} words"
-            else:
-                begun[entity.first] = begun.get(entity.first, 0) + 1
-                if self.most_at_one_word and begun[entity.first] > self.most_at_one_word:
-                    reasons[place] = f"more than head.most_at_one_word, {self.most_at_one_word}, begin at its first word"
-        return reasons
+        return self.too_many(reasons, entities)
 
     def thresholds(self) -> tuple[Threshold, ...]:
         grid = tuple(round(0.05 * i, 2) for i in range(1, 20))
         score = Threshold("score", 0.05, 0.3, grid)
         return (Threshold("start", 0.05, 0.5, grid), score) if self.starts else (score,)
-
-    def shapes(self) -> frozenset[Shape]:
-        return frozenset({"flat", "nested", "crossing"} if self.contiguous else {"flat", "nested", "crossing", "discontinuous"})

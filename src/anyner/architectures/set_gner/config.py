@@ -7,11 +7,9 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from anyner.architectures.settings import CorpusFacts, HeadConfig, Options, Shape, Threshold
+from anyner.architectures.generation import GenerationConfig, half_more, most_at_one_word
+from anyner.architectures.settings import CorpusFacts, Options, Threshold
 from anyner.text.align import WordEntity
-
-MOST_AT_ONE_WORD = 8
-"""Entities at one word that are told apart at most when the corpus decides."""
 
 
 class SetOptions(Options):
@@ -26,21 +24,8 @@ class SetOptions(Options):
     """Whether "no entity" and "fragment" take places among the entities that a word may have, as in the authors' code."""
 
 
-class Config(HeadConfig):
+class Config(GenerationConfig):
     architecture: Literal["set_gner"] = "set_gner"
-    decoder: Literal["pretrained", "encoder", "new"] | None = None
-    """Where the decoder starts from: the encoder's other half (BART and T5 kinds), the encoder's upper layers (BERT kinds), or
-    nothing. Left open: pretrained where the encoder has another half, else new."""
-    layers: int | None = Field(default=None, ge=1)
-    """Layers of the decoder; left open: 2, of a pretrained one all."""
-    width: int | None = Field(default=None, ge=8)
-    """Width of a new decoder; left open: that of the word vectors."""
-    heads: int | None = Field(default=None, ge=1)
-    """Heads of a new decoder; left open: one for 64 of its width."""
-    feed_forward: int | None = Field(default=None, ge=1)
-    """Width inside a new decoder's layers; left open: twice its width."""
-    dropout: float = Field(default=0.1, ge=0.0, lt=1.0)
-    """Dropout in the decoder, and on what it is compared with when it points."""
     reads: Literal["pieces", "words"] | None = None
     """What the decoder looks at: the encoder's pieces (the paper), or words. Left open: pieces for a pretrained decoder."""
     unit: Literal["words", "pieces"] = "words"
@@ -56,12 +41,6 @@ class Config(HeadConfig):
     pretrained decoder, which knows its words without."""
     longest: int | None = Field(default=None, ge=1)
     """Most units of an entity; left open: half more than the longest of the training corpus."""
-    farthest: int | None = Field(default=None, ge=1)
-    """Most words from an entity's first to its last; left open: half more than in the training corpus."""
-    most_at_one_word: int | None = Field(default=None, ge=1)
-    """Most entities that one word begins, O_max; left open: as in the training corpus, at most 8."""
-    contiguous: bool | None = None
-    """Whether entities have no gaps: then the search is exact and takes one pass. Left open: as in the training corpus."""
     most_units: int | None = Field(default=None, ge=1)
     """Most units that a window can hold: what the position table must reach; left open: what the encoder can take."""
     parts: bool = True
@@ -79,19 +58,17 @@ class Config(HeadConfig):
     """Share of the words outside entities that learn to answer "no entity" in an epoch, drawn anew in each."""
     label_prompt: bool = False
     """Whether the names of the labels are appended to what the encoder reads."""
-    pretrained_rate: float = Field(default=0.05, gt=0.0, le=1.0)
-    """Share of `training.head_lr` at which a decoder that was taken over learns."""
 
     def fitted(self, facts: CorpusFacts) -> Self:
         in_words = self.unit == "words"
-        decoder = self.decoder or ("pretrained" if facts.encoder_decoder else "new")
+        decoder = self.decoder_kind(facts)
         chosen = {
             "decoder": decoder,
             "reads": "pieces" if decoder == "pretrained" else "words",
             "word_positions": decoder != "pretrained",
-            "longest": _half_more(max(facts.lengths if in_words else facts.piece_lengths, default=1)),
-            "farthest": _half_more(max(facts.spans if in_words else facts.piece_lengths, default=1)),
-            "most_at_one_word": min(max(facts.most_at_one_word, 1), MOST_AT_ONE_WORD),
+            "longest": half_more(max(facts.lengths if in_words else facts.piece_lengths, default=1)),
+            "farthest": half_more(max(facts.spans if in_words else facts.piece_lengths, default=1)),
+            "most_at_one_word": most_at_one_word(facts),
             "contiguous": not facts.discontinuous,
             "most_units": facts.most_words,
         }
@@ -99,22 +76,15 @@ class Config(HeadConfig):
 
     def unreachable(self, entities: Sequence[WordEntity], pieces: Sequence[int]) -> list[str | None]:
         reasons = super().unreachable(entities, pieces)
-        begun: dict[int, int] = {}
         for place, entity in enumerate(entities):
             words = entity.word_indices
             size = len(words) if self.unit == "words" else sum(pieces[word] for word in words)
             reach = entity.last - entity.first + 1 if self.unit == "words" else sum(pieces[entity.first : entity.last + 1])
-            if reasons[place] is not None:
-                continue
-            if self.longest and size > self.longest:
+            if reasons[place] is None and self.longest and size > self.longest:
                 reasons[place] = f"longer than head.longest, {self.longest} {self.unit}"
-            elif self.farthest and reach > self.farthest:
+            elif reasons[place] is None and self.farthest and reach > self.farthest:
                 reasons[place] = f"reaches over more than head.farthest, {self.farthest} {self.unit}"
-            else:
-                begun[entity.first] = begun.get(entity.first, 0) + 1
-                if self.most_at_one_word and begun[entity.first] > self.most_at_one_word:
-                    reasons[place] = f"more than head.most_at_one_word, {self.most_at_one_word}, begin at its first word"
-        return reasons
+        return self.too_many(reasons, entities)
 
     def prompt(self, labels: Sequence[str]) -> tuple[str, ...]:
         return tuple(labels) if self.label_prompt else ()
@@ -123,10 +93,3 @@ class Config(HeadConfig):
         grid = tuple(round(0.05 * i, 2) for i in range(1, 20))
         score = Threshold("score", 0.05, 0.3, grid)
         return (Threshold("head", 0.05, 0.5, grid), score) if self.parts else (score,)
-
-    def shapes(self) -> frozenset[Shape]:
-        return frozenset({"flat", "nested", "crossing"} if self.contiguous else {"flat", "nested", "crossing", "discontinuous"})
-
-
-def _half_more(size: int) -> int:
-    return size + (size + 1) // 2

@@ -1,0 +1,62 @@
+"""Settings that architectures with a decoder have in common. Imports no torch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal
+
+from pydantic import Field
+
+from anyner.architectures.settings import CorpusFacts, HeadConfig, Shape
+from anyner.text.align import WordEntity
+
+MOST_AT_ONE_WORD = 8
+"""Entities at one word that are told apart at most when the corpus decides."""
+
+
+class GenerationConfig(HeadConfig):
+    decoder: Literal["pretrained", "encoder", "new"] | None = None
+    """Where the decoder starts from: the encoder's other half (BART and T5 kinds), the encoder's upper layers (BERT kinds), or
+    nothing. Left open: pretrained where the encoder has another half, else new."""
+    layers: int | None = Field(default=None, ge=1)
+    """Layers of the decoder; left open: 2, of a pretrained one all."""
+    width: int | None = Field(default=None, ge=8)
+    """Width of a new decoder; left open: that of the word vectors."""
+    heads: int | None = Field(default=None, ge=1)
+    """Heads of a new decoder; left open: one for 64 of its width."""
+    feed_forward: int | None = Field(default=None, ge=1)
+    """Width inside a new decoder's layers; left open: twice its width."""
+    dropout: float = Field(default=0.1, ge=0.0, lt=1.0)
+    pretrained_rate: float = Field(default=0.05, gt=0.0, le=1.0)
+    """Share of `training.head_lr` at which a decoder that was taken over learns."""
+    farthest: int | None = Field(default=None, ge=1)
+    """Most units from an entity's first to its last; left open: half more than in the training corpus."""
+    most_at_one_word: int | None = Field(default=None, ge=1)
+    """Most entities that one word begins, O_max; left open: as in the training corpus, at most 8."""
+    contiguous: bool | None = None
+    """Whether entities have no gaps: then the search is simpler and exact. Left open: as in the training corpus."""
+
+    def decoder_kind(self, facts: CorpusFacts) -> Literal["pretrained", "encoder", "new"]:
+        return self.decoder or ("pretrained" if facts.encoder_decoder else "new")
+
+    def too_many(self, reasons: Sequence[str | None], entities: Sequence[WordEntity]) -> list[str | None]:
+        """The reasons of `unreachable`, with those added that are one too many at their first word."""
+        told, begun = list(reasons), Counter[int]()
+        for place, entity in enumerate(entities):
+            if told[place] is None:
+                begun[entity.first] += 1
+                if self.most_at_one_word and begun[entity.first] > self.most_at_one_word:
+                    told[place] = f"more than head.most_at_one_word, {self.most_at_one_word}, begin at its first word"
+        return told
+
+    def shapes(self) -> frozenset[Shape]:
+        return frozenset({"flat", "nested", "crossing"} if self.contiguous else {"flat", "nested", "crossing", "discontinuous"})
+
+
+def most_at_one_word(facts: CorpusFacts) -> int:
+    return min(max(facts.most_at_one_word, 1), MOST_AT_ONE_WORD)
+
+
+def half_more(size: int) -> int:
+    return size + (size + 1) // 2
