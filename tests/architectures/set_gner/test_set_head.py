@@ -176,7 +176,8 @@ def test_what_is_open_is_chosen_from_the_corpus() -> None:
     config = Config().fitted(facts())
     assert (config.longest, config.farthest, config.most_at_one_word, config.contiguous) == (6, 11, 3, False)
     assert (config.decoder, config.reads, config.word_positions) == ("new", "words", True)
-    assert Config(unit="pieces").fitted(facts()).longest == 14
+    in_pieces = Config(unit="pieces").fitted(facts())
+    assert (in_pieces.longest, in_pieces.farthest) == (14, 44)
     assert Config().fitted(facts(most_at_one_word=50)).most_at_one_word == 8
     half = Config().fitted(facts(encoder_decoder=True, discontinuous=False))
     assert (half.decoder, half.reads, half.word_positions, half.contiguous) == ("pretrained", "pieces", False, True)

@@ -11,6 +11,9 @@ from anyner.architectures.generation import GenerationConfig, half_more, most_at
 from anyner.architectures.settings import CorpusFacts, Options, Threshold
 from anyner.text.align import WordEntity
 
+PIECES_OF_A_WORD = 4
+"""How many pieces of a word entities in pieces have room for where they reach over others."""
+
 
 class SetOptions(Options):
     beam: int = Field(default=4, ge=1)
@@ -48,7 +51,7 @@ class Config(GenerationConfig):
     occurrences: bool = True
     """Whether it is predicted how many entities a word begins, or one is taken (the ablation)."""
     detector_width: int | None = Field(default=None, ge=1)
-    """Width of the hidden layers of both classifiers; left open: that of the decoder."""
+    """Width of the hidden layers of both classifiers; left open: that of the word vectors."""
     detector_dropout: float = Field(default=0.2, ge=0.0, lt=1.0)
     inverse: bool = False
     """Whether training alternates with generation from the last word to the first, by a second decoder that is not saved."""
@@ -67,7 +70,7 @@ class Config(GenerationConfig):
             "reads": "pieces" if decoder == "pretrained" else "words",
             "word_positions": decoder != "pretrained",
             "longest": half_more(max(facts.lengths if in_words else facts.piece_lengths, default=1)),
-            "farthest": half_more(max(facts.spans if in_words else facts.piece_lengths, default=1)),
+            "farthest": half_more(max(facts.spans, default=1)) * (1 if in_words else PIECES_OF_A_WORD),
             "most_at_one_word": most_at_one_word(facts),
             "contiguous": not facts.discontinuous,
             "most_units": facts.most_words,
