@@ -121,7 +121,7 @@ class Writer(nn.Module):
             piece = states.first_piece[sentence, word]  # (Q,)
             shared = self._positions[0]
             if shared is not None:
-                start = shared(piece + self._offset)
+                start = functional.embedding(piece + self._offset, shared.weight)  # BART's module is asked in another way
             else:
                 assert self.own_positions is not None
                 start = self.own_positions[piece]
