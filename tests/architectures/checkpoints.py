@@ -27,9 +27,9 @@ CONFIGS: dict[str, PreTrainedConfig] = {
 }
 
 
-def trained(folder: Path, architecture: str, kind: str, rate: float = 1e-3, **head: Any) -> Recognizer:
+def trained(folder: Path, architecture: str, kind: str, *, rate: float = 1e-3, whole: Any = AutoModel, **head: Any) -> Recognizer:
     torch.manual_seed(1)
-    AutoModel.from_config(CONFIGS[kind]).save_pretrained(folder / "checkpoint")
+    whole.from_config(CONFIGS[kind]).save_pretrained(folder / "checkpoint")
     fresh_vocabulary((document.text for document in DOCUMENTS), 300).save(folder / "checkpoint")
     anyner.write(DOCUMENTS, folder / "data.jsonl", "jsonl")
     recipe = Recipe.of(

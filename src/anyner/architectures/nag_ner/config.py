@@ -34,6 +34,8 @@ class Config(GenerationConfig):
     space: Literal["pointer", "sentence", "vocab"] | None = None
     """What is written: words of the sentence by their places, pieces among those of the sentence, or pieces of the whole
     vocabulary (the paper). Left open: pointer, for a pretrained decoder sentence."""
+    mlm_head: bool = False
+    """Whether writing in pieces starts from the checkpoint's head for masked words, as BERT kinds have it."""
     longest: int | None = Field(default=None, ge=1)
     """Units (words or pieces) that fit into a block, the paper's l_max; left open: enough for 99.5 % of the training entities."""
     tail: bool | None = None

@@ -16,7 +16,8 @@ from anyner.architectures.draw import Draw
 from anyner.architectures.nag_ner.config import Config, NagOptions
 from anyner.architectures.nag_ner.decode import decode
 from anyner.architectures.nag_ner.exact import best_words
-from anyner.architectures.nag_ner.spaces import END, MORE, Said
+from anyner.architectures.nag_ner.spaces import END, MORE, PiecesOut, Said
+from anyner.architectures.nag_ner.start import begin_from_masked_words
 from anyner.architectures.nag_ner.targets import END as ENDS
 from anyner.architectures.nag_ner.targets import MORE as GOES_ON
 from anyner.architectures.nag_ner.targets import BlockTargets, UnitsOfWords, targets_of
@@ -24,6 +25,7 @@ from anyner.architectures.nag_ner.writer import Blocks, Writer
 from anyner.architectures.settings import Decoding, HeadConfig
 from anyner.encoding.batch import Gold
 from anyner.encoding.encoder import Encoder, States
+from anyner.errors import AnynerError
 from anyner.layers.decoder import Rows
 from anyner.layers.decoder_choice import begin
 from anyner.text.windows import PieceCutter
@@ -68,6 +70,10 @@ class Head(base.Head):
     def start(self, encoder: Encoder, cut: PieceCutter) -> None:
         assert self.settings.decoder is not None
         begin(self.writer.decoder, self.settings.decoder, encoder)
+        if self.settings.mlm_head:
+            if not isinstance(self.writer.out, PiecesOut):
+                raise AnynerError("head.mlm_head is for writing in pieces; set head.space to sentence or vocab")
+            begin_from_masked_words(self.writer.out, encoder)
 
     def rate_share(self, name: str) -> float:
         return self.settings.pretrained_rate if self.settings.decoder != "new" and name.startswith("writer.decoder.") else 1.0
