@@ -1,6 +1,7 @@
 """The head as a whole: losses, all switches, decoding from certain scores, and what must not depend on what."""
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from nag_batches import FakeEncoder, decoding, head_of
 from anyner.architectures.draw import Draw
 from anyner.architectures.nag_ner.config import Config
 from anyner.architectures.nag_ner.decode import decode
+from anyner.architectures.nag_ner.targets import stretches
 from anyner.architectures.settings import CorpusFacts
 from anyner.text.align import WordEntity
 
@@ -182,3 +184,26 @@ def test_what_cannot_be_written_is_told() -> None:
     for reason, key in ((begun, "most_at_one_word"), (far, "farthest"), (gapped, "longest")):
         assert reason is not None
         assert key in reason
+
+
+def test_a_warm_up_copies_stretches_and_looks_at_no_entity() -> None:
+    head, states = head_of(copy_epochs=2), states_of()
+    with_entities, without = (
+        {name: float(part.numerator.detach()) for name, part in head.loss(states, gold_of(entities=own), Draw(0, 2)).items()}
+        for own in (ENTITIES, [[], [], []])
+    )
+    assert with_entities == without
+    assert set(without) == {"copying"}
+    assert set(head.loss(states, gold_of(), Draw(0, 3))) == {"starts", "types", "writing", "last words"}
+    chosen = np.array([[True, False, False, True, False]] * 2)
+    gold = stretches((5, 2), chosen, 3)
+    words = [tuple(gold.words[begin:end].tolist()) for begin, end in pairwise(gold.offsets)]
+    assert words == [(0,), (0, 1), (0, 1, 2), (3,), (3, 4), (0,), (0, 1)]
+    assert gold.sentence.tolist() == [0, 0, 0, 0, 0, 1, 1]
+
+
+def test_nothing_to_copy_is_finite(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anyner.architectures.nag_ner.head.COPIED", 0.0)
+    part = head_of(copy_epochs=1).loss(states_of(), gold_of(), Draw(0, 1))["copying"]
+    assert float(part.numerator.detach()) == float(part.denominator) == 0
+    part.numerator.backward()  # type: ignore[no-untyped-call]

@@ -50,6 +50,8 @@ class Config(GenerationConfig):
     """Whether a block also knows the vector of its word."""
     negatives: int = Field(default=4, ge=0)
     """Blocks of words that begin nothing for each entity of a sentence: those that look most as if they did."""
+    copy_epochs: int = Field(default=0, ge=0)
+    """First epochs in which the writer only learns to copy stretches of the sentence, without looking at entities."""
     spare_negatives: int = Field(default=4, ge=0)
     """Such blocks beyond these, so that sentences without entities teach, too."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -20,8 +21,8 @@ from anyner.architectures.nag_ner.spaces import END, MORE, PiecesOut, Said
 from anyner.architectures.nag_ner.start import begin_from_masked_words
 from anyner.architectures.nag_ner.targets import END as ENDS
 from anyner.architectures.nag_ner.targets import MORE as GOES_ON
-from anyner.architectures.nag_ner.targets import BlockTargets, UnitsOfWords, targets_of
-from anyner.architectures.nag_ner.writer import Blocks, Writer
+from anyner.architectures.nag_ner.targets import BlockTargets, UnitsOfWords, stretches, targets_of
+from anyner.architectures.nag_ner.writer import Blocks, Sentences, Writer
 from anyner.architectures.settings import Decoding, HeadConfig
 from anyner.encoding.batch import Gold
 from anyner.encoding.encoder import Encoder, States
@@ -32,6 +33,8 @@ from anyner.text.windows import PieceCutter
 
 IMPOSSIBLE = -5e3
 """Log probabilities below this belong to what cannot be written."""
+COPIED = 0.3
+"""Share of the words that write what stands behind them while the writer warms up."""
 SHAKEN = 0.1
 """Random share in the choice of negatives, so that in time all words are seen."""
 
@@ -79,6 +82,8 @@ class Head(base.Head):
         return self.settings.pretrained_rate if self.settings.decoder != "new" and name.startswith("writer.decoder.") else 1.0
 
     def loss(self, states: States, gold: Gold, draw: Draw) -> Losses:
+        if 0 < draw.epoch <= self.settings.copy_epochs:
+            return self._copying(states, draw)
         units = self._units(states)
         targets = targets_of(gold.host, units, self.longest, self.most)
         begun = states.placed(targets.starts)  # (B, M)
@@ -91,10 +96,9 @@ class Head(base.Head):
             loss = functional.cross_entropy(logits.flatten(0, 1), begun.flatten(), reduction="none").view(known.shape)
             parts["starts"] = LossPart(torch.where(known, loss, 0.0).sum(), known.sum())
             sought = 1 - logits.detach().softmax(-1)[..., 0] + SHAKEN * sought
-        room = (self.settings.most_pieces or 0) - np.array(states.lengths)  # (B,)
-        shift = draw.uniform("shift", states.content_keys, 1)[:, 0] * np.maximum(room, 0)
-        sentences = self.writer.read(states, states.placed(shift.astype(np.int64)))
-        blocks, entities = self._blocks(states, targets, sought.masked_fill((begun > 0) | ~states.word_mask, -1.0), draw)
+        sentences = self._anywhere(states, draw)
+        sought = sought.masked_fill((begun > 0) | ~states.word_mask, -1.0)
+        blocks, entities = self._blocks(states, targets, self._others(states, targets), sought=sought, draw=draw)
         counted = torch.ones(len(blocks.word), dtype=torch.bool, device=begun.device)
         counted[entities:] = complete[blocks.rows.sentence[entities:]]
         written = self.writer(sentences, blocks)  # (Q, T, w)
@@ -111,6 +115,30 @@ class Head(base.Head):
             parts["last words"] = LossPart(-own.sum(), torch.tensor(float(entities), device=own.device))
         return parts
 
+    def _copying(self, states: States, draw: Draw) -> Losses:
+        """Warms the writer up without entities: rank n of a word writes the word and the n behind it."""
+        units = self._units(states)
+        chosen = draw.uniform("copied", states.content_keys, max(states.lengths)) < COPIED  # (B, M)
+        targets = targets_of(stretches(states.lengths, chosen, self.most), units, self.longest, self.most)
+        sentences, none = self._anywhere(states, draw), np.zeros(len(states.lengths), dtype=np.int64)
+        blocks, _ = self._blocks(states, targets, none, sought=states.word_mask.float(), draw=draw)
+        said = self.writer.said(sentences, blocks, self.writer(sentences, blocks))
+        everything = torch.ones(len(blocks.word), dtype=torch.bool, device=blocks.word.device)
+        return {"copying": self._writing(said, self._wanted(targets, blocks, units, states), everything)}
+
+    def _anywhere(self, states: States, draw: Draw) -> Sentences:
+        """The sentences, each believed to stand somewhere in a window."""
+        room = (self.settings.most_pieces or 0) - np.array(states.lengths)  # (B,)
+        shift = draw.uniform("shift", states.content_keys, 1)[:, 0] * np.maximum(room, 0)
+        return self.writer.read(states, states.placed(shift.astype(np.int64)))
+
+    def _others(self, states: States, targets: BlockTargets) -> NDArray[np.int64]:
+        """How many words that begin no entity have a block in each sentence: (B,)."""
+        entities = np.bincount(targets.sentence, minlength=len(states.lengths))
+        free = np.array(states.lengths) - (targets.starts > 0).sum(1)
+        others: NDArray[np.int64] = np.minimum(free, self.settings.negatives * entities + self.settings.spare_negatives)
+        return others
+
     def _units(self, states: States) -> UnitsOfWords:
         return UnitsOfWords.words(states.windows) if self.settings.space == "pointer" else UnitsOfWords.pieces(states.windows)
 
@@ -119,12 +147,12 @@ class Head(base.Head):
         logits: Tensor = self.writer.types(written[:, 0]).float()
         return logits.masked_fill(functional.pad(~annotated, (1, 0)), -1e4).log_softmax(-1)
 
-    def _blocks(self, states: States, targets: BlockTargets, sought: Tensor, draw: Draw) -> tuple[Blocks, int]:
-        """The blocks of all entities, then of words that begin none: the most sought ones. And how many the former are."""
+    def _blocks(
+        self, states: States, targets: BlockTargets, others: NDArray[np.int64], *, sought: Tensor, draw: Draw
+    ) -> tuple[Blocks, int]:
+        """The blocks of all entities, then of `others`, words that begin none, the most sought. And how many the former are."""
         config, sentences = self.settings, len(states.lengths)
         entities = np.bincount(targets.sentence, minlength=sentences)  # (B,)
-        free = np.array(states.lengths) - (targets.starts > 0).sum(1)
-        others = np.minimum(free, config.negatives * entities + config.spare_negatives)  # (B,)
         most = max(1, int((entities + others).max()))
         sentence = np.repeat(np.arange(sentences), others)
         slot = np.arange(len(sentence)) - (np.cumsum(others) - others)[sentence]

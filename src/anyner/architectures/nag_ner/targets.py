@@ -86,6 +86,26 @@ def targets_of(gold: GoldArrays, units: UnitsOfWords, longest: int, most: int) -
     )
 
 
+def stretches(lengths: Sequence[int], chosen: NDArray[np.bool_], most: int) -> GoldArrays:
+    """As if at every chosen word (B, M) stretches of 1, 2 … `most` words began, as many as the sentence has room for."""
+    spans = [
+        (sentence, word, word + more)
+        for sentence, length in enumerate(lengths)
+        for word in np.flatnonzero(chosen[sentence, :length]).tolist()
+        for more in range(min(most, length - word))
+    ]
+    sentence, first, last = np.array(spans, dtype=np.int64).reshape(-1, 3).T
+    words = [np.arange(begin, end + 1) for _, begin, end in spans]
+    return GoldArrays(
+        sentence=sentence,
+        label=np.zeros_like(sentence),
+        first=first,
+        last=last,
+        words=np.concatenate(words) if words else np.zeros(0, dtype=np.int64),
+        offsets=np.concatenate([[0], np.cumsum(last - first + 1)]).astype(np.int64),
+    )
+
+
 def ranked(gold: GoldArrays) -> Integers:
     """Entities by sentence, first word, reach, number of words, words, label: of equal reach the fewer words come first."""
     words = [tuple(gold.words[begin:end].tolist()) for begin, end in zip(gold.offsets[:-1], gold.offsets[1:], strict=True)]
