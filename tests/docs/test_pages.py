@@ -49,6 +49,9 @@ def test_a_broken_link_is_noticed() -> None:
 @EACH_PAGE
 def test_no_page_names_a_path_of_one_machine(page: Path) -> None:
     assert _MACHINE_PATH.search(read(page)) is None
+
+
+def test_a_path_of_one_machine_is_noticed() -> None:
     assert _MACHINE_PATH.search("see /home/me/x")
 
 

@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
-from head_batches import LABELS, WIDTH
-from torch import nn
-from transformers import BertConfig
+from head_batches import LABELS
+from stand_ins import FakeEncoder
 
 from anyner.architectures.nag_ner.config import Config, NagOptions
 from anyner.architectures.nag_ner.head import Head
 from anyner.architectures.settings import Decoding
-from anyner.encoding.encoder import Encoder, Tables
-
-
-@dataclass(frozen=True)
-class Pretrained:
-    config: BertConfig
-
-
-class FakeEncoder:
-    """As much of an encoder as a head looks at when it is made."""
-
-    def __init__(self, positions: bool = True) -> None:
-        torch.manual_seed(9)
-        self.width, self.piece_width = WIDTH, WIDTH
-        self.pretrained = Pretrained(BertConfig(hidden_size=WIDTH, num_attention_heads=2, intermediate_size=8))
-        self.tables = Tables(nn.Embedding(10, 5), nn.Embedding(20, 5) if positions else None, 1)
-
+from anyner.encoding.encoder import Encoder
 
 FITTED: dict[str, Any] = {
     "decoder": "new", "space": "pointer", "longest": 4, "tail": True, "farthest": 9, "most_at_one_word": 3, "contiguous": False,

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from head_batches import ENTITIES, LABELS, LENGTHS, alone, gold_of, states_of
-from nag_batches import FakeEncoder, decoding, head_of
+from head_batches import ENTITIES, LABELS, LENGTHS, gold_of, states_of
+from nag_batches import decoding, head_of
+from stand_ins import FakeEncoder, entities_alone_and_together
 
 from anyner.architectures.draw import Draw
 from anyner.architectures.nag_ner.config import Config
@@ -65,21 +66,12 @@ def test_batches_without_entities_or_full_of_them_are_finite(entities: list[list
     assert all(torch.isfinite(part.numerator) and torch.isfinite(part.denominator) for part in parts.values())
 
 
-@torch.no_grad()
 @pytest.mark.parametrize("space", ["pointer", "sentence", "vocab"])
 @pytest.mark.parametrize("contiguous", [False, True])
 def test_a_sentence_alone_has_the_same_loss_and_entities(space: str, contiguous: bool) -> None:
-    head, states = head_of(seed=2, space=space, contiguous=contiguous, negatives=9), states_of()
-    asked = decoding(head)
-    together = head.decode(head.propose(states, asked, Draw(0)).on_host(), len(LENGTHS), asked)
-    total = 0.0
-    for number, length in enumerate(LENGTHS):
-        own = alone(states, number)
-        found = head.decode(head.propose(own, asked, Draw(0)).on_host(), 1, asked)[0]
-        assert {(e.label, e.fragments) for e in found} == {(e.label, e.fragments) for e in together[number]}
-        total += float(head.loss(own, gold_of((length,), ENTITIES[number : number + 1]), Draw(0, 1))["writing"].numerator)
-    assert sum(map(len, together)) > 2 or space != "pointer", "with random weights pieces hardly ever spell a word"
-    assert float(head.loss(states, gold_of(), Draw(0, 1))["writing"].numerator) == pytest.approx(total, rel=1e-4)
+    head = head_of(seed=2, space=space, contiguous=contiguous, negatives=9)
+    entities = entities_alone_and_together(head, decoding(head), "writing")
+    assert entities > 2 or space != "pointer", "with random weights pieces hardly ever spell a word"
 
 
 @torch.no_grad()

@@ -7,7 +7,7 @@ from head_batches import LABELS, gold_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyner.architectures.nag_ner.targets import END, IGNORED, MORE, UnitsOfWords, targets_of
+from anyner.architectures.nag_ner.targets import ENDS, GOES_ON, IGNORED, UnitsOfWords, targets_of
 from anyner.encoding.batch import Example, training_batch
 from anyner.encoding.pieces import Frame
 from anyner.text.align import WordEntity
@@ -48,7 +48,7 @@ def test_blocks_are_the_entities(batch: list[tuple[Window, list[WordEntity]]], p
             assert targets.starts[number, word] == min(len(begun), most)
             for rank, entity in enumerate(begun[:most]):
                 spelt = [int(begins[w]) + piece for w in entity.word_indices for piece in range(sizes[w])]
-                row = [*spelt, END] if len(spelt) <= longest else [*spelt[:longest], MORE]
+                row = [*spelt, ENDS] if len(spelt) <= longest else [*spelt[:longest], GOES_ON]
                 row += [IGNORED] * (longest + 1 - len(row))
                 expected[number, word, rank, LABELS.index(entity.label), entity.last, tuple(row)] += 1
     found = Counter(
@@ -68,4 +68,4 @@ def test_the_shorter_reach_has_the_lower_rank() -> None:
     window = Window(0, 0, list(range(8)), list(range(1, 9)), ["w"] * 8, [(5,)] * 8, True)
     targets = targets_of(gold.host, UnitsOfWords.words([window]), 4, 3)
     assert targets.rank.tolist() == [0, 1]
-    assert targets.units.tolist() == [[0, 1, 2, 3, END], [0, 1, 5, 6, END]]
+    assert targets.units.tolist() == [[0, 1, 2, 3, ENDS], [0, 1, 5, 6, ENDS]]

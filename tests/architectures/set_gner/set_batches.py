@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, cast
 
 import torch
-from head_batches import LABELS, PIECE_WIDTH, WIDTH
+from head_batches import LABELS
 from hypothesis import strategies as st
-from torch import nn
-from transformers import BertConfig
+from stand_ins import FakeEncoder
 
 from anyner.architectures.set_gner.config import Config, SetOptions
 from anyner.architectures.set_gner.head import Head
 from anyner.architectures.settings import Decoding
-from anyner.encoding.encoder import Encoder, Tables
+from anyner.encoding.encoder import Encoder
 from anyner.text.align import WordEntity
-
-
-@dataclass(frozen=True)
-class Pretrained:
-    config: BertConfig
-
-
-class FakeEncoder:
-    """As much of an encoder as a head looks at when it is made."""
-
-    def __init__(self) -> None:
-        torch.manual_seed(9)
-        self.width, self.piece_width = WIDTH, WIDTH
-        self.pretrained = Pretrained(BertConfig(hidden_size=WIDTH, num_attention_heads=2, intermediate_size=8))
-        self.tables = Tables(nn.Embedding(10, PIECE_WIDTH), None, 0)
-
 
 FITTED: dict[str, Any] = {
     "decoder": "new", "reads": "words", "word_positions": True, "longest": 6, "farthest": 9, "most_at_one_word": 3,

@@ -19,9 +19,7 @@ from anyner.architectures.nag_ner.decode import decode
 from anyner.architectures.nag_ner.exact import best_words
 from anyner.architectures.nag_ner.spaces import END, MORE, PiecesOut, Said
 from anyner.architectures.nag_ner.start import begin_from_masked_words
-from anyner.architectures.nag_ner.targets import END as ENDS
-from anyner.architectures.nag_ner.targets import MORE as GOES_ON
-from anyner.architectures.nag_ner.targets import BlockTargets, UnitsOfWords, stretches, targets_of
+from anyner.architectures.nag_ner.targets import ENDS, GOES_ON, IGNORED, BlockTargets, UnitsOfWords, stretches, targets_of
 from anyner.architectures.nag_ner.writer import Blocks, Sentences, Writer
 from anyner.architectures.settings import Decoding, HeadConfig
 from anyner.encoding.batch import Gold
@@ -92,9 +90,7 @@ class Head(base.Head):
         sought = states.placed(draw.uniform("negatives", states.content_keys, states.words.shape[1]))  # (B, M)
         if self.starts is not None:
             logits = self.starts(states.words).float()  # (B, M, O + 1)
-            known = states.word_mask & (complete[:, None] | (begun > 0))
-            loss = functional.cross_entropy(logits.flatten(0, 1), begun.flatten(), reduction="none").view(known.shape)
-            parts["starts"] = LossPart(torch.where(known, loss, 0.0).sum(), known.sum())
+            parts["starts"] = self._starting(logits, begun, states.word_mask & (complete[:, None] | (begun > 0)))
             sought = 1 - logits.detach().softmax(-1)[..., 0] + SHAKEN * sought
         sentences = self._anywhere(states, draw)
         sought = sought.masked_fill((begun > 0) | ~states.word_mask, -1.0)
@@ -114,6 +110,12 @@ class Head(base.Head):
             own = last[:entities].gather(1, states.placed(targets.last)[:, None])
             parts["last words"] = LossPart(-own.sum(), torch.tensor(float(entities), device=own.device))
         return parts
+
+    @staticmethod
+    def _starting(logits: Tensor, begun: Tensor, known: Tensor) -> LossPart:
+        """Equation 3's cross-entropy, over the words of which it is known how many entities begin there."""
+        loss = functional.cross_entropy(logits.flatten(0, 1), begun.flatten(), reduction="none").view(known.shape)
+        return LossPart(torch.where(known, loss, 0.0).sum(), known.sum())
 
     def _copying(self, states: States, draw: Draw) -> Losses:
         """Warms the writer up without entities: rank n of a word writes the word and the n behind it."""
@@ -180,7 +182,7 @@ class Head(base.Head):
         first, size = states.placed(units.first), states.placed(units.size)
         number = torch.arange(own.shape[1], device=word.device)
         begin, count = first[sentence, word][:, None], size[sentence, word][:, None]  # (N, 1) each
-        alone = torch.where(number < count, begin + number, torch.where(number == count, ENDS, -100))  # (N, longest + 1)
+        alone = torch.where(number < count, begin + number, torch.where(number == count, ENDS, IGNORED))  # (N, longest + 1)
         alone[:, -1] = torch.where(count[:, 0] > self.longest, GOES_ON, alone[:, -1])
         return torch.cat([own, alone])
 
@@ -189,7 +191,7 @@ class Head(base.Head):
         """Cross-entropy over all positions where something is wanted."""
         unit = said.units.gather(2, wanted.clamp(min=0)[..., None])[..., 0]  # (Q, P)
         log = torch.where(wanted >= 0, unit, torch.where(wanted == ENDS, said.special[..., END], said.special[..., MORE]))
-        there = (wanted > -100) & counted[:, None]
+        there = (wanted != IGNORED) & counted[:, None]
         return LossPart(-torch.where(there, log, 0.0).sum(), there.sum())
 
     def propose(self, states: States, decoding: Decoding, draw: Draw) -> WrittenBlocks:

@@ -15,7 +15,7 @@ from anyner.text.windows import Window
 Integers = NDArray[np.int64]
 
 IGNORED = -100
-END, MORE = -1, -2
+ENDS, GOES_ON = -1, -2
 """What follows the units of a block: the end, or units that do not fit."""
 
 
@@ -54,7 +54,7 @@ class BlockTargets:
     word: Integers  # (P,) where it begins
     rank: Integers  # (P,)
     label: Integers  # (P,)
-    units: Integers  # (P, longest + 1) then END or MORE, then IGNORED
+    units: Integers  # (P, longest + 1) then ENDS or GOES_ON, then IGNORED
     last: Integers  # (P,) last word
     starts: Integers  # (B, M) entities that begin at each word, clipped
 
@@ -71,7 +71,7 @@ def targets_of(gold: GoldArrays, units: UnitsOfWords, longest: int, most: int) -
         first, size = units.first[sentence, words], units.size[sentence, words]
         own = np.concatenate([np.arange(begin, begin + count) for begin, count in zip(first, size, strict=True)])
         row[: min(len(own), longest)] = own[:longest]
-        row[min(len(own), longest)] = END if len(own) <= longest else MORE
+        row[min(len(own), longest)] = ENDS if len(own) <= longest else GOES_ON
     starts = np.zeros(units.first.shape, dtype=np.int64)
     np.add.at(starts, (gold.sentence, gold.first), 1)
     return BlockTargets(

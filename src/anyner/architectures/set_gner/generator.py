@@ -24,6 +24,15 @@ HIDDEN = -1e4
 
 
 @dataclass(frozen=True, slots=True)
+class Widths:
+    """Of what the encoder gives."""
+
+    units: int
+    embedded: int
+    pieces: int
+
+
+@dataclass(frozen=True, slots=True)
 class Sentences:
     """What of the sentences is the same for all rows and steps."""
 
@@ -131,15 +140,6 @@ class Generator(nn.Module):
         """Rows of a table (B, U, w) at units (N, T) of the rows' sentences: (N, T, w)."""
         flat = rows.sentence[:, None] * table.shape[1] + units
         return table.flatten(0, 1).index_select(0, flat.flatten()).view(*units.shape, table.shape[-1])
-
-
-@dataclass(frozen=True, slots=True)
-class Widths:
-    """Of what the encoder gives."""
-
-    units: int
-    embedded: int
-    pieces: int
 
 
 def _mapped(here: int, there: int) -> nn.Module:

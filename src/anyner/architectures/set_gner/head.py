@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
@@ -170,9 +171,9 @@ class Head(base.Head):
         number = (chosen.cumsum(1) - 1)[sentence, head]
         rows = Rows(sentence, sentence * most + number, len(counts), most)
         limits = Limits(
-            places=max(options.beam, 1),
+            places=options.beam,
             longest=config.longest,
-            least=_log(decoding.thresholds["score"] / config.most_at_one_word),
+            least=math.log(decoding.thresholds["score"] / config.most_at_one_word),
             length_power=options.length_power,
             null_counts=options.null_counts,
         )
@@ -206,7 +207,3 @@ class Head(base.Head):
         score = (result.log_probability[head, place].exp() * expected[head]).clamp(max=1.0)
         which = torch.stack([sentence[head], result.symbol[head, place], result.size[head, place]], dim=1)
         return GrownEntities(which, words, score, begins[head])
-
-
-def _log(number: float) -> float:
-    return float(torch.log(torch.tensor(number)))
