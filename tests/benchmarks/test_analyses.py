@@ -139,7 +139,7 @@ def test_variants_are_trained_and_kept_epoch_by_epoch(script: Script, tmp_path: 
     assert "width" not in found["recipe"].get("head", {})
 
 
-def test_set_generation_is_measured_beside_its_rival(script: Script, tmp_path: Path) -> None:
+def test_generation_is_measured_beside_its_rival(script: Script, tmp_path: Path) -> None:
     documents = synthetic(40, seed=8).documents
     anyner.write(documents, tmp_path / "data.jsonl", "jsonl")
     settings = [
@@ -153,12 +153,14 @@ def test_set_generation_is_measured_beside_its_rival(script: Script, tmp_path: P
     script("accuracy", recipe, *arguments, *common, "--keep", tmp_path / "set", "--name", "set")
     rival = ("--plugin", "rival", "--set", "architecture=sequence", "--keep", tmp_path / "sequence", "--name", "sequence")
     script("accuracy", recipe, *arguments, *common, *rival)
-    script("set_generation", tmp_path / "set", tmp_path / "sequence", tmp_path / "data.jsonl", "-o", tmp_path / "out.json")
+    script("generation", tmp_path / "sequence", tmp_path / "set", tmp_path / "data.jsonl", "-o", tmp_path / "out.json")
     found = result(tmp_path / "out.json")
     for name in ("set_gner", "sequence"):
         strict = anyner.evaluate(anyner.load(tmp_path / name.replace("set_gner", "set")), documents).strict
         assert found["models"][name]["f1"] == pytest.approx(strict.f1)
         assert strict.f1 > 0.2, "both learn"
+        assert set(found["models"][name]["sentences_per_second_of"]) == {group for group, size in found["groups"].items() if size}
+    assert found["groups"]["short"] == sum(len(document.text.split()) <= 20 for document in documents)
     assert [row["beam"] for row in found["beams"]] == [1, 2, 4, 6, 8]
     assert {row["shared_bytes"] for row in found["memory"]} == {found["memory"][0]["shared_bytes"]}
     assert found["memory"][-1]["repeated_bytes"] == 16 * found["memory"][0]["shared_bytes"]
