@@ -36,6 +36,7 @@ HARD = (
 )
 """Everything that draws or remembers something: 15 batches, so 8 steps, an epoch."""
 FROZEN = "training.frozen_epochs=1"
+AVERAGED = "training.average_epochs=0.5"
 
 
 def weights(folder: Path) -> bytes:
@@ -48,7 +49,7 @@ def metrics(folder: Path) -> list[dict[str, Any]]:
     return [{key: value for key, value in one.items() if "second" not in key} for one in records]
 
 
-@pytest.fixture(scope="module", params=[(), (FROZEN,)], ids=["all trained", "first epoch frozen"])
+@pytest.fixture(scope="module", params=[(), (FROZEN,), (AVERAGED,)], ids=["all trained", "first epoch frozen", "averaged"])
 def uninterrupted(
     request: pytest.FixtureRequest, tiny: Callable[..., Recipe], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Recipe, Path]:

@@ -1,9 +1,10 @@
-"""Everything needed to go on after a kill, bit for bit: weights, optimiser, place in the epoch, best score. No pickle."""
+"""Everything needed to go on after a kill, bit for bit: weights and their average, optimiser, place, best score. No pickle."""
 
 from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from torch import Tensor
 
 from anyner.errors import AnynerError
 from anyner.model import NerModel
+from anyner.training.average import Average
 
 _NAME, _NEW, _OLD = "checkpoint", "checkpoint.new", "checkpoint.old"
 
@@ -38,13 +40,17 @@ class Place:
     """Running sums of this epoch's loss parts."""
 
 
-def write_checkpoint(folder: Path, model: NerModel, optimizer: torch.optim.Optimizer, place: Place) -> None:
+def write_checkpoint(
+    folder: Path, model: NerModel, optimizer: torch.optim.Optimizer, place: Place, average: Average | None = None
+) -> None:
     """Written beside the old one and swapped in, so that a kill at any moment leaves a whole one."""
     new, current, old = folder / _NEW, folder / _NAME, folder / _OLD
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(parents=True)
-    save_file({name: weight.detach().cpu().clone() for name, weight in model.state_dict().items()}, new / "model.safetensors")
+    save_file(_on_host(model.state_dict()), new / "model.safetensors")
     save_file(_flat(optimizer.state_dict()["state"]), new / "optimizer.safetensors")
+    if average is not None:
+        save_file(_on_host(average.state()), new / "average.safetensors")
     (new / "place.json").write_text(json.dumps(asdict(place)), encoding="utf-8")
     if current.exists():  # if not, the old one is all there is until the new one is in place
         shutil.rmtree(old, ignore_errors=True)
@@ -57,13 +63,17 @@ def has_checkpoint(folder: Path) -> bool:
     return (folder / _NAME).is_dir() or (folder / _OLD).is_dir()
 
 
-def restore_checkpoint(folder: Path, model: NerModel, optimizer: torch.optim.Optimizer) -> Place:
+def restore_checkpoint(
+    folder: Path, model: NerModel, optimizer: torch.optim.Optimizer, average: Average | None = None
+) -> Place:
     path = folder / _NAME if (folder / _NAME).is_dir() else folder / _OLD
     try:
         model.load_state_dict(load_file(path / "model.safetensors"))
         whole = optimizer.state_dict()
         whole["state"] = _nested(load_file(path / "optimizer.safetensors"))
         optimizer.load_state_dict(whole)
+        if average is not None:
+            average.restore(load_file(path / "average.safetensors"))
         return Place(**json.loads((path / "place.json").read_text(encoding="utf-8")))
     except (SafetensorError, OSError, ValueError, RuntimeError, TypeError) as error:
         reason = " ".join(str(error).split())[:200]
@@ -77,6 +87,10 @@ def remove_checkpoint(folder: Path) -> None:
         if (folder / name).exists():
             (folder / name).rename(folder / _NEW)
     shutil.rmtree(folder / _NEW, ignore_errors=True)
+
+
+def _on_host(weights: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: weight.detach().cpu().clone() for name, weight in weights.items()}
 
 
 def _flat(state: dict[int, dict[str, Any]]) -> dict[str, Tensor]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -23,6 +23,7 @@ from anyner.inference.batching import window_size
 from anyner.inference.proposing import autocast
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.tuning import Tuned, Tuner
+from anyner.training.average import Average
 from anyner.training.batches import epoch_plan
 from anyner.training.checkpoint import Place, has_checkpoint, restore_checkpoint, write_checkpoint
 from anyner.training.config import TrainingConfig
@@ -84,6 +85,8 @@ class Trainer:
         self.optimizer = build_optimizer(self.model, config)
         self.wrapped: Any = accelerator.prepare(self.model)
         self.steps = sum(self._steps_in(epoch) for epoch in range(config.epochs))
+        averaged = config.average_epochs * self.steps / config.epochs
+        self.average = Average(self.model, averaged) if averaged else None
         self.place = Place(0, 0, 0, -1.0, -1, 0.0, 0, {})
         self._frozen: FrozenPieces | None = None
         self._stop_asked = False
@@ -93,7 +96,7 @@ class Trainer:
 
     def resume(self) -> None:
         """Goes back to the last checkpoint in the folder."""
-        self.place = restore_checkpoint(self.folder, self.model, self.optimizer)
+        self.place = restore_checkpoint(self.folder, self.model, self.optimizer, self.average)
         self.accelerator.wait_for_everyone()  # the next checkpoint must not be written while another process reads this one
 
     def train(self) -> Outcome:
@@ -108,7 +111,8 @@ class Trainer:
             for epoch in range(self.place.epoch, self.config.epochs):
                 sums = LossSums({name: list(total) for name, total in self.place.loss_sums.items()})
                 rates.append(self._train_epoch(epoch, self.place.batch, sums))
-                self._score(epoch, sums, rates[-1])
+                with self.average.applied() if self.average is not None else nullcontext():
+                    self._score(epoch, sums, rates[-1])
                 self.place = self._placed(epoch + 1, 0, LossSums())
                 patience = self.config.patience
                 if patience is not None and epoch - self._best_epoch >= patience:
@@ -183,6 +187,8 @@ class Trainer:
             self.optimizer.step()
             self.optimizer.zero_grad(set_to_none=True)
             self._step += 1
+            if self.average is not None:
+                self.average.add(self._step)
 
     def _total(self, losses: Losses, counts: bool, sums: LossSums) -> Tensor:
         """The weighted parts, each divided by its denominator over all processes; DDP averages, so the world multiplies."""
@@ -258,7 +264,7 @@ class Trainer:
 
     def _write_checkpoint(self) -> None:
         if self.accelerator.is_main_process:
-            write_checkpoint(self.folder, self.model, self.optimizer, self.place)
+            write_checkpoint(self.folder, self.model, self.optimizer, self.place, self.average)
         self._saved = time.monotonic()
 
     @contextmanager
