@@ -58,13 +58,13 @@ def measure(recognizer: Recognizer, documents: tuple[anyner.Document, ...], toke
     device, precision = recognizer.proposer.device, recognizer.proposer.precision
     ready = device_batches(recognizer, documents, DEVICE_TOKENS)
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def encode(prepared: list[Batch]) -> None:
         with autocast(device, precision):
             for batch in prepared:
                 model.encoder.encode(batch)
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def propose() -> None:
         with autocast(device, precision):
             for batch in ready:

@@ -60,7 +60,7 @@ class Head(nn.Module):
     """The part of a model that is the architecture.
 
     Under autocast the states may be bfloat16: do index, schedule and prefix-sum arithmetic in float32, inside `exact`. What
-    `propose` keeps on itself must not be used in training: it was made in inference mode.
+    `propose` keeps on itself must not be used in training: it was made without gradients.
     """
 
     Config: ClassVar[type[HeadConfig]]

@@ -57,7 +57,7 @@ class Proposer:
         finally:
             self.model.train(was_training)
 
-    @torch.inference_mode()
+    @torch.no_grad()  # in inference mode autocast would convert every weight anew at each use, in each step of a head
     def _run(self, windows: Sequence[Window], decoding: Decoding) -> HostProposals:
         """One batch, from windows to arrays on the host."""
         batch = batch_of(windows, self.vocabulary.frame, self.prompt, self.model.encoder.features).to(self.device)

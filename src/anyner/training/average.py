@@ -25,7 +25,8 @@ class Average:
     def add(self, step: int) -> None:
         """Takes in the weights after `step` steps. Depends on the step alone: resuming is exact."""
         kept = min(self.longest, step / (step + YOUNG))
-        get_ema_multi_avg_fn(kept)(self.weights, [parameter.detach() for parameter in self.parameters], step)
+        average = get_ema_multi_avg_fn(kept)  # type: ignore[no-untyped-call]
+        average(self.weights, [parameter.detach() for parameter in self.parameters], step)
 
     @contextmanager
     def applied(self) -> Iterator[None]:

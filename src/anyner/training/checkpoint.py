@@ -63,9 +63,7 @@ def has_checkpoint(folder: Path) -> bool:
     return (folder / _NAME).is_dir() or (folder / _OLD).is_dir()
 
 
-def restore_checkpoint(
-    folder: Path, model: NerModel, optimizer: torch.optim.Optimizer, average: Average | None = None
-) -> Place:
+def restore_checkpoint(folder: Path, model: NerModel, optimizer: torch.optim.Optimizer, average: Average | None = None) -> Place:
     path = folder / _NAME if (folder / _NAME).is_dir() else folder / _OLD
     try:
         model.load_state_dict(load_file(path / "model.safetensors"))

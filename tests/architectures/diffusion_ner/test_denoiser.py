@@ -29,7 +29,7 @@ def test_padding_changes_nothing(settings: dict[str, Any]) -> None:
         assert torch.allclose(one.left[0], together.left[sentence, :, :length], atol=1e-5)
         assert torch.allclose(one.right[0], together.right[sentence, :, :length], atol=1e-5)
         assert torch.allclose(one.types[0], together.types[sentence], atol=1e-5)
-        assert (together.left[sentence, :, length:] == -1e4).all(), "padding is never pointed at"
+        assert (together.left[sentence, :, length:] < -9e3).all(), "padding is never pointed at"
 
 
 @torch.no_grad()
@@ -69,8 +69,9 @@ def test_the_additive_pointer_is_the_papers_and_its_gradient_is_right() -> None:
     pointer = head_of(pointer="additive").denoiser.left_pointer
     assert pointer.output is not None
     spans = torch.randn(2, 19, 8, generator=torch.Generator().manual_seed(0), requires_grad=True)
-    words = torch.randn(2, 4, 8, generator=torch.Generator().manual_seed(1))
-    summed = torch.relu(pointer.of_spans(spans)[:, :, None] + words[:, None])  # (B, K, M, w)
+    read = torch.randn(2, 4, 8, generator=torch.Generator().manual_seed(1))
+    words = pointer.boundary(read, torch.ones(2, 4, dtype=torch.bool))
+    summed = torch.relu(pointer.of_spans(spans)[:, :, None] + pointer.of_words(read)[:, None])  # (B, K, M, w)
     expected = (summed @ pointer.output.weight[0]) + pointer.output.bias + pointer.bias
     found = pointer(spans, words)
     assert torch.allclose(found, expected, atol=1e-5)

@@ -111,8 +111,14 @@ class Perfect(torch.nn.Module):
     def read(self, states: Any) -> Any:
         return states
 
-    def pointed(self, states: Any, first: torch.Tensor, last: torch.Tensor, step: torch.Tensor) -> Pointed:
-        self.asked.append((first[0].tolist(), last[0].tolist(), int(step[0])))
+    def times(self, step: torch.Tensor) -> torch.Tensor:
+        return step[:, None]
+
+    def slots(self, first: torch.Tensor) -> None:
+        return None
+
+    def pointed(self, states: Any, first: torch.Tensor, last: torch.Tensor, time: torch.Tensor, slot: None) -> Pointed:
+        self.asked.append((first[0].tolist(), last[0].tolist(), int(time[0])))
         shape = (*first.shape, states.words.shape[1])
         left, right = torch.full(shape, -9.0), torch.full(shape, -9.0)
         left[..., self.entity[0]], right[..., self.entity[1]] = 9.0, 9.0

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from anyner.architectures.nag_ner import exact
-from anyner.architectures.nag_ner.exact import NONE, Best, best_words
+from anyner.architectures.nag_ner.exact import NONE, Best, best_for_each, best_words
 
 Row = tuple[int, ...]
 Given = tuple[Tensor, Tensor, Tensor]
@@ -206,3 +206,21 @@ def test_no_number_is_waited_for_and_all_stays_on_its_device(contiguous: bool) -
     best = best_words(placed, sizes, end, count=3, contiguous=contiguous, gap=0.7)
     assert {best.score.device.type, best.count.device.type, best.words.device.type} == {"meta"}
     assert best.words.shape == (5, 3, 4)
+
+
+def test_several_ways_of_ending_are_searched_at_once() -> None:
+    placed, sizes, end = random_blocks(3, 4, 5, 6)
+    other = random_blocks(4, 4, 5, 6)[2]
+    for contiguous in (False, True):
+        both = best_for_each(placed, sizes, [end, other], contiguous=contiguous, gap=0.3)
+        for own, best in zip((end, other), both, strict=True):
+            assert_equal(best, best_words(placed, sizes, own, count=1, contiguous=contiguous, gap=0.3))
+
+
+def test_some_blocks_get_more_and_the_others_keep_theirs() -> None:
+    blocks = random_blocks(5, 4, 5, 6)
+    single, several = (best_words(*blocks, count=count, contiguous=False) for count in (1, 3))
+    chosen = torch.tensor([2, 0])
+    replaced = single.replaced(chosen, best_words(*(part[chosen] for part in blocks), count=3, contiguous=False))
+    for block in range(4):
+        assert found(replaced, block) == found(several if block in (0, 2) else single, block)

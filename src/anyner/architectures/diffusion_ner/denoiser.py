@@ -19,6 +19,14 @@ _SPANS_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
+class Boundary:
+    """Words as boundaries of one side."""
+
+    words: Tensor  # (B, M, w)
+    offset: Tensor  # (B, 1, M) added to their logits: how rare a boundary is, and that padding is none
+
+
+@dataclass(frozen=True, slots=True)
 class Sentence:
     """What of the sentence no step changes, computed once: keys and values, sides of the pointers, span features by word."""
 
@@ -27,13 +35,13 @@ class Sentence:
     right: Tensor | None  # (B, M, w) as its last
     inside: Tensor | None  # (B, M, w)
     memory: tuple[tuple[Tensor, Tensor] | None, ...]  # keys and values of each layer, (B, heads, M, w / heads)
-    pointed: tuple[Tensor, Tensor]  # (B, M, w) a word as left and as right boundary
+    boundaries: tuple[Boundary, Boundary]  # left and right
     typed: tuple[Tensor, Tensor] | None  # (B, M, w) a word as the left and the right one of a type
 
 
 @dataclass(frozen=True, slots=True)
 class Pointed:
-    """Where the spans should begin and end: all that the steps before the last need. Logits are float32."""
+    """Where the spans should begin and end: all that the steps before the last need."""
 
     spans: Tensor  # (B, K, w) what the denoiser made of them
     left: Tensor  # (B, K, M)
@@ -83,39 +91,48 @@ class Denoiser(nn.Module):
             right=self.right(words) if self.right is not None else None,
             inside=self.inside(words) if self.inside is not None else None,
             memory=tuple(layer.remembered(words) for layer in self.layers if isinstance(layer, Layer)),
-            pointed=(self.left_pointer.pointed(words), self.right_pointer.pointed(words)),
+            boundaries=(
+                self.left_pointer.boundary(words, states.word_mask),
+                self.right_pointer.boundary(words, states.word_mask),
+            ),
             typed=(self.of_left(words), self.of_right(words)) if self.of_left is not None and self.of_right is not None else None,
         )
 
     def forward(self, sentence: Sentence, first: Tensor, last: Tensor, step: Tensor) -> Answers:
         """Answers for spans `first..last` (B, K) at steps (B,)."""
-        return self.typed(sentence, self.pointed(sentence, first, last, step))
+        return self.typed(sentence, self.pointed(sentence, first, last, self.times(step), self.slots(first)))
 
-    def pointed(self, sentence: Sentence, first: Tensor, last: Tensor, step: Tensor) -> Pointed:
+    def times(self, step: Tensor) -> Tensor:
+        """(N,) -> (N, 1, w)"""
+        return self.time(step)[:, None]  # type: ignore[no-any-return]
+
+    def slots(self, first: Tensor) -> Tensor | None:
+        """What tells spans (B, K) apart, whatever they are: (K, w)."""
+        return self.slot(torch.arange(first.shape[1], device=first.device)) if self.slot is not None else None
+
+    def pointed(self, sentence: Sentence, first: Tensor, last: Tensor, time: Tensor, slot: Tensor | None) -> Pointed:
+        """`time` is what `times` gives for the sentences, or for one step of all; `slot` what `slots` gives."""
         spans = self._seen(sentence, first, last)  # (B, K, w)
-        time = self.time(step)[:, None].to(spans.dtype)  # (B, 1, w)
+        time, slot = time.to(spans.dtype), slot.to(spans.dtype) if slot is not None else None
         if self.config.time_in_attention:
             spans = self._at(spans, time)
-        slot = self.slot(torch.arange(first.shape[1], device=first.device)).to(spans.dtype) if self.slot is not None else None
         for layer, memory in zip(self.layers, sentence.memory, strict=True):
             spans = layer(spans, slot, memory, sentence.mask)
         if not self.config.time_in_attention:
             spans = self._at(spans, time)
         spans = self.normalised(spans)
-        hidden = ~sentence.mask[:, None]  # (B, 1, M)
-        left = self.left_pointer(spans, sentence.pointed[0]).float().masked_fill(hidden, -1e4)
-        right = self.right_pointer(spans, sentence.pointed[1]).float().masked_fill(hidden, -1e4)
-        return Pointed(spans, left, right)
+        left, right = sentence.boundaries
+        return Pointed(spans, self.left_pointer(spans, left), self.right_pointer(spans, right))
 
     def typed(self, sentence: Sentence, pointed: Pointed) -> Answers:
+        left, right = pointed.left.float(), pointed.right.float()
         hidden = self.of_span(pointed.spans)  # (B, K, w)
         if sentence.typed is not None:
             first, last = (
-                logits.softmax(-1).to(words.dtype) @ words
-                for logits, words in zip((pointed.left, pointed.right), sentence.typed, strict=True)
+                logits.softmax(-1).to(words.dtype) @ words for logits, words in zip((left, right), sentence.typed, strict=True)
             )  # (B, K, w) each
             hidden = hidden + first + last + (first * last if self.config.boundary_product else 0)
-        return Answers(pointed.left, pointed.right, self.types(functional.gelu(hidden)).float())
+        return Answers(left, right, self.types(functional.gelu(hidden)).float())
 
     def _seen(self, sentence: Sentence, first: Tensor, last: Tensor) -> Tensor:
         parts = []
@@ -219,20 +236,23 @@ class Pointer(nn.Module):
         self.output = nn.Linear(config.width, 1) if self.additive else None
         self.bias = nn.Parameter(torch.logit(torch.tensor(config.boundary_prior)))
 
-    def pointed(self, words: Tensor) -> Tensor:
-        return self.of_words(words)  # type: ignore[no-any-return]
+    def boundary(self, words: Tensor, mask: Tensor) -> Boundary:
+        pointed = self.of_words(words)  # (B, M, w)
+        offset = torch.where(mask, self.bias, -1e4).to(pointed.dtype)[:, None]
+        return Boundary(pointed if self.additive else pointed * pointed.shape[-1] ** -0.5, offset)
 
-    def forward(self, spans: Tensor, words: Tensor) -> Tensor:
-        asking = self.of_spans(spans)  # (B, K, w)
+    def forward(self, spans: Tensor, boundary: Boundary) -> Tensor:
+        asking, words = self.of_spans(spans), boundary.words  # (B, K, w), (B, M, w)
         if self.output is None:
-            product: Tensor = asking @ words.transpose(1, 2) / asking.shape[-1] ** 0.5  # (B, K, M)
-            return product + self.bias
+            return torch.baddbmm(boundary.offset, asking, words.transpose(1, 2))
         # A (B, K, M, w) tensor is never whole: made for a few spans at a time, and again on the way back instead of being kept.
         parts = torch.split(asking, _SPANS_AT_ONCE, dim=1)
         if torch.is_grad_enabled():
-            return torch.cat([checkpoint(self._summed, part, words, use_reentrant=False) for part in parts], dim=1)
-        return torch.cat([self._summed(part, words) for part in parts], dim=1)
+            summed = [checkpoint(self._summed, part, words, use_reentrant=False) for part in parts]
+        else:
+            summed = [self._summed(part, words) for part in parts]
+        return torch.cat(summed, dim=1) + boundary.offset
 
     def _summed(self, asking: Tensor, words: Tensor) -> Tensor:
         assert self.output is not None
-        return self.output(functional.relu(asking[:, :, None] + words[:, None]))[..., 0] + self.bias  # type: ignore[no-any-return]
+        return self.output(functional.relu(asking[:, :, None] + words[:, None]))[..., 0]  # type: ignore[no-any-return]

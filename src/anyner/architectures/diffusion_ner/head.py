@@ -103,10 +103,10 @@ class Head(base.Head):
         places, scores = [], []
         for sample in range(options.samples):
             steps = list(self.denoise(states, sentence, options, draw, sample))
-            for step in steps if options.every_step else steps[-1:]:
-                place, score = self._read_off(self.denoiser.typed(sentence, step.pointed), least)
-                places.append(functional.pad(place, (0, 1), value=sample))
-                scores.append(score)
+            pointed = [step.pointed for step in (steps if options.every_step else steps[-1:])]
+            place, score = self._read_off(self.denoiser.typed(sentence, _side_by_side(pointed)), least)
+            places.append(functional.pad(place, (0, 1), value=sample))
+            scores.append(score)
         return DenoisedSpans(torch.cat(places), torch.cat(scores))
 
     def denoise(
@@ -118,9 +118,11 @@ class Head(base.Head):
         pairs = denoising_pairs(config.diffusion_steps, options.steps)
         state, *fresh = self._noise(states, f"sample {sample}", options.spans, len(pairs) if options.eta else 1, draw)
         anew = self._noise(states, f"renewal of sample {sample}", options.spans, len(pairs), draw) if options.renewal else []
+        times = self.denoiser.times(states.placed(np.array([here for here, _ in pairs])))  # (steps, 1, w)
+        slot = self.denoiser.slots(state[..., 0])
         for number, (here, there) in enumerate(pairs):
             first, last = spans_at(state, words, config.state, config.scale)
-            pointed = self.denoiser.pointed(sentence, first, last, torch.full((len(state),), here, device=state.device))
+            pointed = self.denoiser.pointed(sentence, first, last, times[number], slot)
             yield DenoisingStep(here, first, last, pointed)
             if there < 0:
                 return
@@ -151,3 +153,11 @@ class Head(base.Head):
         sentence, slot = ((label > 0) & (first <= last) & (score >= least)).nonzero().unbind(1)  # (P,) each
         chosen = (first[sentence, slot], last[sentence, slot], label[sentence, slot] - 1)
         return torch.stack([sentence, *chosen], dim=1), score[sentence, slot]
+
+
+def _side_by_side(pointed: Sequence[Pointed]) -> Pointed:
+    """Of several steps, as if all their spans were of one."""
+    if len(pointed) == 1:
+        return pointed[0]
+    parts = zip(*((one.spans, one.left, one.right) for one in pointed), strict=True)
+    return Pointed(*(torch.cat(part, dim=1) for part in parts))

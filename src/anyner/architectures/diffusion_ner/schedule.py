@@ -63,7 +63,7 @@ def earlier(noisy: Tensor, clean: Tensor, kept: tuple[float, float], eta: float,
     `kept` is alpha-bar at the state's own step and at the earlier one. `eta` 0 adds no noise, 1 as much as was taken away.
     """
     here, there = kept
-    believed = (noisy - clean * here**0.5) / max(1 - here, 1e-12) ** 0.5
     spread = eta * max((1 - here / there) * (1 - there) / max(1 - here, 1e-12), 0.0) ** 0.5
-    state: Tensor = clean * there**0.5 + believed * max(1 - there - spread**2, 0.0) ** 0.5
-    return state + spread * noise if noise is not None and spread else state
+    of_noise = (max(1 - there - spread**2, 0.0) / max(1 - here, 1e-12)) ** 0.5
+    state: Tensor = (clean * (there**0.5 - of_noise * here**0.5)).add(noisy, alpha=of_noise)
+    return state.add(noise, alpha=spread) if noise is not None and spread else state

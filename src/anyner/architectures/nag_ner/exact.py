@@ -6,11 +6,12 @@ to the first: either the block ends, or the next word follows, or - over a gap -
 
 Of equally good rows the one of the nearest words comes first: rows are then in the order of their words, as tuples are, so that
 (0, 1) is before (0, 1, 2), that before (0, 1, 3), and that before (0, 2). No penalty is needed for it: candidates are put side
-by side in this order, and sorting leaves equal ones as they stand. Equal means that the sums of float32 are, added from the end.
+by side in this order, and of equal ones the first is taken. Equal means that the sums of float32 are, added from the end.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -30,6 +31,13 @@ class Best:
     words: Tensor  # (Q, k, W) their numbers counted from the head, rising, first 0; what is beyond `count` means nothing
     """W is the most words that can be."""
 
+    def replaced(self, blocks: Tensor, several: Best) -> Best:
+        """More of them for some blocks (N,); the others have no more than before."""
+        more = several.score.shape[1] - self.score.shape[1]
+        score = functional.pad(self.score, (0, more), value=NONE).index_copy(0, blocks, several.score)
+        count = functional.pad(self.count, (0, more)).index_copy(0, blocks, several.count)
+        return Best(score, count, functional.pad(self.words, (0, 0, 0, more)).index_copy(0, blocks, several.words))
+
 
 @dataclass(frozen=True, slots=True)
 class _Ways:
@@ -45,12 +53,15 @@ class _Ways:
         return _Ways(score, functional.pad(self.begin, beyond)[:, words:])
 
     def with_all_later(self) -> _Ways:
-        """For each word the best of it and of all later ones: of 2 words, then of 4, of 8, until there are no more."""
-        ways, covered = self, 1
-        while covered < self.score.shape[1]:
-            ways = _best_of([ways, ways.moved(covered)], self.score.shape[2])
-            covered *= 2
-        return ways
+        """For each word the best of it and of all later ones."""
+        words, count = self.score.shape[1:]
+        if count == 1:  # of equal ones `cummax` takes the last; read backwards that is the nearest word
+            score, place = self.score.flip(1).cummax(1)  # (Q, R, 1) each
+            return _Ways(score.flip(1), self.begin.gather(1, words - 1 - place.flip(1)))
+        word = torch.arange(words, device=self.score.device)
+        earlier = (word < word[:, None]).repeat_interleave(count, dim=1)  # (R, R k)
+        score, begin = (part.flatten(1)[:, None].expand(-1, words, -1) for part in (self.score, self.begin))  # (Q, R, R k) each
+        return _best_of([_Ways(score.masked_fill(earlier, NONE), begin)], count)
 
 
 def best_words(placed: Tensor, sizes: Tensor, end: Tensor, *, count: int, contiguous: bool, gap: float = 0.0) -> Best:
@@ -63,11 +74,22 @@ def best_words(placed: Tensor, sizes: Tensor, end: Tensor, *, count: int, contig
     units = placed.shape[2]
     if contiguous:  # what is farther than there are units cannot be reached
         placed, sizes = placed[:, :units], sizes[:, :units]
-    at_once = max(1, LARGEST // (placed.shape[1] * (units + 2) * count))
+    most = max(units + 2, placed.shape[1] if count > 1 and not contiguous else 0)
+    at_once = max(1, LARGEST // (placed.shape[1] * most * count))
     split = (torch.split(given.detach(), at_once) for given in (placed.float(), sizes.long(), end.float()))
     parts = [_best_words(*part, count=count, gap=None if contiguous else gap) for part in zip(*split, strict=True)]
     score, number, words = (torch.cat([getattr(part, name) for part in parts]) for name in ("score", "count", "words"))
     return Best(score, number, words)
+
+
+def best_for_each(placed: Tensor, sizes: Tensor, ends: Sequence[Tensor], *, contiguous: bool, gap: float = 0.0) -> list[Best]:
+    """The best row of words of each block, for each of several log scores of ending."""
+    many = len(ends)
+    best = best_words(
+        placed.repeat(many, 1, 1), sizes.repeat(many, 1), torch.cat(list(ends)), count=1, contiguous=contiguous, gap=gap
+    )
+    parts = (part.chunk(many) for part in (best.score, best.count, best.words))
+    return [Best(*own) for own in zip(*parts, strict=True)]
 
 
 def _best_words(placed: Tensor, sizes: Tensor, end: Tensor, *, count: int, gap: float | None) -> Best:
@@ -91,8 +113,12 @@ def _best_words(placed: Tensor, sizes: Tensor, end: Tensor, *, count: int, gap: 
 
 def _best_of(choices: list[_Ways], count: int) -> _Ways:
     """The best of all, of equal ones those that stand first."""
-    score, order = torch.cat([choice.score for choice in choices], dim=-1).sort(dim=-1, descending=True, stable=True)
+    score = torch.cat([choice.score for choice in choices], dim=-1)
     begin = torch.cat([choice.begin for choice in choices], dim=-1)
+    if count == 1:
+        score, order = score.max(dim=-1, keepdim=True)
+    else:
+        score, order = score.sort(dim=-1, descending=True, stable=True)
     return _Ways(score[..., :count], begin.gather(-1, order[..., :count]))
 
 

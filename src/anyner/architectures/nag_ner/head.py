@@ -16,7 +16,7 @@ from anyner.architectures.base import Losses, LossPart
 from anyner.architectures.draw import Draw
 from anyner.architectures.nag_ner.config import Config, NagOptions
 from anyner.architectures.nag_ner.decode import decode
-from anyner.architectures.nag_ner.exact import best_words
+from anyner.architectures.nag_ner.exact import best_for_each, best_words
 from anyner.architectures.nag_ner.spaces import END, MORE, PiecesOut, Said
 from anyner.architectures.nag_ner.start import begin_from_masked_words
 from anyner.architectures.nag_ner.targets import ENDS, GOES_ON, IGNORED, BlockTargets, UnitsOfWords, stretches, targets_of
@@ -129,9 +129,10 @@ class Head(base.Head):
         return {"copying": self._writing(said, self._wanted(targets, blocks, units, states), everything)}
 
     def _anywhere(self, states: States, draw: Draw) -> Sentences:
-        """The sentences, each believed to stand somewhere in a window."""
+        """The sentences; every second one is believed to stand somewhere in a window, the others where they do in prediction."""
         room = (self.settings.most_pieces or 0) - np.array(states.lengths)  # (B,)
-        shift = draw.uniform("shift", states.content_keys, 1)[:, 0] * np.maximum(room, 0)
+        drawn = 2 * draw.uniform("shift", states.content_keys, 1)[:, 0] - 1
+        shift = np.maximum(drawn, 0) * np.maximum(room, 0)
         return self.writer.read(states, states.placed(shift.astype(np.int64)))
 
     def _others(self, states: States, targets: BlockTargets) -> NDArray[np.int64]:
@@ -198,7 +199,7 @@ class Head(base.Head):
         options = decoding.options
         assert isinstance(options, NagOptions)
         sentences = self.writer.read(states)
-        begins, blocks = self._begun(states, decoding)
+        begins, blocks, crowded = self._begun(states, decoding)
         written = self.writer(sentences, blocks)
         everything = torch.ones(len(blocks.word), len(self.labels), dtype=torch.bool, device=blocks.word.device)
         types = self._types(written, everything)
@@ -206,23 +207,28 @@ class Head(base.Head):
         kind = torch.where(types[:, 0] > kind, -1e4, kind)  # where "no entity" is likelier there is none
         said = self.writer.said(sentences, blocks, written)
         placed, sizes, end, more = self._layout(said, blocks, states, options)
-        rules = {"contiguous": bool(self.settings.contiguous), "gap": options.gap}
-        best = best_words(placed, sizes, end, count=options.alternatives, **rules)  # type: ignore[arg-type]
+        contiguous, ends = bool(self.settings.contiguous), [end] if self.writer.tail is None else [end, more]
+        best, *full = best_for_each(placed, sizes, ends, contiguous=contiguous, gap=options.gap)
+        if options.alternatives > 1 and len(crowded):
+            own = (placed[crowded], sizes[crowded], end[crowded])
+            several = best_words(*own, count=options.alternatives, contiguous=contiguous, gap=options.gap)
+            best = best.replaced(crowded, several)
         units = torch.where(best.score > IMPOSSIBLE, self._unit_count(sizes, best.words, best.count), 1)  # (Q, K)
         score = torch.where(best.score > IMPOSSIBLE, (best.score / (units + 1)).exp(), 0.0)
         last, long_score = blocks.word, torch.zeros_like(kind)
         tails = self.writer.last_words(sentences, blocks, written)
         if tails is not None:
-            full = best_words(placed, sizes, more, count=1, **rules)  # type: ignore[arg-type]
             word = torch.arange(tails.shape[1], device=tails.device)
-            found, last = tails.masked_fill(word < blocks.word[:, None] + full.count, 2 * IMPOSSIBLE).max(1)  # (Q,) each
-            there = (full.score[:, 0] > IMPOSSIBLE) & (found > IMPOSSIBLE)
-            long_score = torch.where(there, (full.score[:, 0] / (self.longest + 1)).exp(), 0.0)
+            found, last = tails.masked_fill(word < blocks.word[:, None] + full[0].count, 2 * IMPOSSIBLE).max(1)  # (Q,) each
+            there = (full[0].score[:, 0] > IMPOSSIBLE) & (found > IMPOSSIBLE)
+            long_score = torch.where(there, (full[0].score[:, 0] / (self.longest + 1)).exp(), 0.0)
         place = torch.stack([blocks.rows.sentence, blocks.word, blocks.rank, label, last], dim=1)
         return WrittenBlocks(place, begins, kind.exp(), score, best.count, best.words, long_score)
 
-    def _begun(self, states: States, decoding: Decoding) -> tuple[Tensor, Blocks]:
-        """Blocks for all entities that are expected, and the probability that any begins at their words."""
+    def _begun(self, states: States, decoding: Decoding) -> tuple[Tensor, Blocks, Tensor]:
+        """The probability that any entity begins at the words of blocks, blocks for all that are expected, and which of those
+        share their word with others: they may want the same entity.
+        """
         if self.starts is None:
             probability = states.word_mask.float()  # (B, M)
             number = torch.full_like(probability, self.most, dtype=torch.long)
@@ -235,7 +241,12 @@ class Head(base.Head):
         most = int(asked.sum((1, 2)).max())  # the host waits once, for how many blocks there are
         sentence, word, rank = asked.nonzero().unbind(1)  # (Q,) each
         place = (asked.flatten(1).cumsum(1) - 1)[sentence, word * self.most + rank]
-        return probability[sentence, word], Blocks(Rows(sentence, sentence * most + place, len(chosen), most), word, rank)
+        crowded = (number[sentence, word] > 1).nonzero()[:, 0]
+        return (
+            probability[sentence, word],
+            Blocks(Rows(sentence, sentence * most + place, len(chosen), most), word, rank),
+            crowded,
+        )
 
     def _layout(self, said: Said, blocks: Blocks, states: States, options: NagOptions) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Scores as the exact search wants them: of placing each word of a window behind so many units (Q, R, L), the
