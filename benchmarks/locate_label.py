@@ -22,7 +22,7 @@ from anyner.architectures.locate_label.head import Head
 from anyner.architectures.locate_label.network import SpanReader
 from anyner.encoding.batch import batch_of
 from anyner.evaluation.words import WordRuler, default_words
-from anyner.inference.proposing import autocast
+from anyner.inference.proposing import arithmetic
 from anyner.inference.recognizer import Choice, Recognizer
 
 FARTHEST, LONGEST = 4, 20
@@ -41,7 +41,7 @@ def first_stage(recognizer: Recognizer, documents: tuple[anyner.Document, ...]) 
     for begin in range(0, len(windows), BATCH):
         own = windows[begin : begin + BATCH]
         batch = batch_of(own, recognizer.vocabulary.frame, proposer.prompt, recognizer.model.encoder.features).to(proposer.device)
-        with autocast(proposer.device, proposer.precision):
+        with arithmetic(proposer.device, proposer.precision):
             states = recognizer.model.encoder(batch)
             located = head.locate(SpanReader.of(states), decoding)
             found = head.decode(head.propose(states, decoding, proposer.draw).on_host(), len(own), decoding)

@@ -22,7 +22,7 @@ from record import header, write
 import anyner
 from anyner.encoding.batch import Batch, batch_of
 from anyner.inference.batching import batches, window_size
-from anyner.inference.proposing import autocast
+from anyner.inference.proposing import arithmetic
 from anyner.inference.recognizer import BATCH_TOKENS, Choice, Recognizer
 
 DEVICE_TOKENS = 65_536
@@ -60,13 +60,13 @@ def measure(recognizer: Recognizer, documents: tuple[anyner.Document, ...], toke
 
     @torch.no_grad()
     def encode(prepared: list[Batch]) -> None:
-        with autocast(device, precision):
+        with arithmetic(device, precision):
             for batch in prepared:
                 model.encoder.encode(batch)
 
     @torch.no_grad()
     def propose() -> None:
-        with autocast(device, precision):
+        with arithmetic(device, precision):
             for batch in ready:
                 model.propose(batch, decoding, draw)
 

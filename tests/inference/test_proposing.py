@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from anyner.document import Document
-from anyner.inference.proposing import autocast
+from anyner.inference.proposing import arithmetic
 from anyner.inference.recognizer import Choice, Recognizer, prompt_pieces, word_budget
 
 Proposals = dict[int, dict[tuple[int, ...], float]]
@@ -60,8 +60,18 @@ def test_no_windows_no_proposals(recognizer: Recognizer) -> None:
 
 
 def test_on_the_processor_numbers_stay_float32() -> None:
-    with autocast(torch.device("cpu")):
+    with arithmetic(torch.device("cpu")):
         assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.float32
+
+
+def test_attention_is_never_planned_for_one_shape() -> None:
+    before = torch.backends.cuda.cudnn_sdp_enabled()
+    for precision in ("float32", "bfloat16"):
+        with arithmetic(torch.device("cpu"), precision):
+            assert not torch.backends.cuda.cudnn_sdp_enabled()
+            assert torch.backends.cuda.flash_sdp_enabled()
+            assert torch.backends.cuda.mem_efficient_sdp_enabled()
+    assert torch.backends.cuda.cudnn_sdp_enabled() == before
 
 
 def test_gradients_are_not_kept_while_proposing(recognizer: Recognizer) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from anyner.architectures.base import HostProposals
 from anyner.architectures.draw import Draw
@@ -17,6 +18,9 @@ from anyner.inference.batching import batches, window_size
 from anyner.inference.config import Precision
 from anyner.model import NerModel
 from anyner.text.windows import Pieces, Window
+
+_KERNELS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+"""Not cuDNN's, which builds a plan for every new shape: of a second each, while nearly every batch of text has its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +65,14 @@ class Proposer:
     def _run(self, windows: Sequence[Window], decoding: Decoding) -> HostProposals:
         """One batch, from windows to arrays on the host."""
         batch = batch_of(windows, self.vocabulary.frame, self.prompt, self.model.encoder.features).to(self.device)
-        with autocast(self.device, self.precision):
+        with arithmetic(self.device, self.precision):
             return self.model.propose(batch, decoding, self.draw).on_host()
 
 
-def autocast(device: torch.device, precision: Precision = "auto") -> AbstractContextManager[object]:
-    """Matrix products in the precision asked for."""
+@contextmanager
+def arithmetic(device: torch.device, precision: Precision = "auto") -> Iterator[None]:
+    """Matrix products in the precision asked for, and attention by kernels that take batches of any shape as they come."""
     fast = device.type == "cuda" and torch.cuda.is_bf16_supported()
-    if precision == "bfloat16" or (precision == "auto" and fast):
-        return torch.autocast(device.type, dtype=torch.bfloat16)
-    return nullcontext()
+    lower = precision == "bfloat16" or (precision == "auto" and fast)
+    with sdpa_kernel(_KERNELS), torch.autocast(device.type, dtype=torch.bfloat16) if lower else nullcontext():
+        yield

@@ -10,7 +10,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from anyner.encoding.batch import batch_of
 from anyner.inference.batching import batches, window_size
-from anyner.inference.proposing import Proposer, autocast
+from anyner.inference.proposing import Proposer, arithmetic
 from anyner.text.windows import Window
 
 
@@ -26,7 +26,7 @@ class FrozenPieces:
         model.eval()
         for places in batches(sizes, sorted(range(len(sizes)), key=sizes.__getitem__), batch_tokens):
             batch = batch_of([windows[place] for place in places], proposer.vocabulary.frame, proposer.prompt)
-            with autocast(device, proposer.precision):
+            with arithmetic(device, proposer.precision):
                 pieces = model.encoder.encode(batch.to(device))
             for place, row, length in zip(places, pieces, batch.piece_lengths, strict=True):
                 kept[place] = row[:length].clone()

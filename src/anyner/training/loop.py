@@ -20,7 +20,7 @@ from anyner.architectures.base import Losses
 from anyner.architectures.draw import Draw
 from anyner.encoding.batch import Batch, Example, training_batch
 from anyner.inference.batching import window_size
-from anyner.inference.proposing import autocast
+from anyner.inference.proposing import arithmetic
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.tuning import Tuned, Tuner
 from anyner.training.average import Average
@@ -179,7 +179,7 @@ class Trainer:
         torch.manual_seed(_seed(config.seed, epoch, number, accelerator.process_index))
         set_rates(self.optimizer, schedule(self._step, self.steps, config.warmup))
         pieces = self._frozen.batch(share.places) if self._frozen is not None else None
-        with autocast(self._device, config.precision):
+        with arithmetic(self._device, config.precision):
             losses = self.wrapped(share.batch, Draw(config.seed, epoch + 1, self._step), pieces)
         accelerator.backward(self._total(losses, share.counts, sums) / together)
         if number % config.accumulate == together - 1:
