@@ -96,7 +96,7 @@ def main() -> None:
     measured: dict[str, Any] = {
         **header("generation"),
         "documents": len(documents),
-        "groups": {name: len(own) for name, own in apart.items()},
+        "sentences_of": {name: len(own) for name, own in apart.items()},
         "models": {},
     }
     for folder in arguments.models:

@@ -159,8 +159,9 @@ def test_generation_is_measured_beside_its_rival(script: Script, tmp_path: Path)
         strict = anyner.evaluate(anyner.load(tmp_path / name.replace("set_gner", "set")), documents).strict
         assert found["models"][name]["f1"] == pytest.approx(strict.f1)
         assert strict.f1 > 0.2, "both learn"
-        assert set(found["models"][name]["sentences_per_second_of"]) == {group for group, size in found["groups"].items() if size}
-    assert found["groups"]["short"] == sum(len(document.text.split()) <= 20 for document in documents)
+        groups = {group for group, size in found["sentences_of"].items() if size}
+        assert set(found["models"][name]["sentences_per_second_of"]) == groups
+    assert found["sentences_of"]["short"] == sum(len(document.text.split()) <= 20 for document in documents)
     assert [row["beam"] for row in found["beams"]] == [1, 2, 4, 6, 8]
     assert {row["shared_bytes"] for row in found["memory"]} == {found["memory"][0]["shared_bytes"]}
     assert found["memory"][-1]["repeated_bytes"] == 16 * found["memory"][0]["shared_bytes"]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
 import shlex
+from collections.abc import Iterator
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -19,17 +20,15 @@ from anyner.evaluation.evaluate import evaluate_documents
 from anyner.training.config import Recipe
 
 _FIGURE = re.compile(r"(\S*)\s*<!-- figure: (\S+) (\S+)( x100)? -->")
-_TABLE = re.compile(r"<!-- table: \w+ -->.*?<!-- end -->", re.DOTALL)
+_TABLE = re.compile(r"<!-- table: [^>]+ -->.*?<!-- end -->", re.DOTALL)
 _CLAIM = re.compile(r"\bF1\b[^.\n|]*?\b\d+\.\d+|\b\d+\.\d+\s*(?:%\s*)?F1\b|\b[\d,.]+\s+(?:sentences|documents) a second")
 
 
 @pytest.fixture(scope="module")
-def tables() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("benchmark_tables", ROOT / "benchmarks/tables.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def tables() -> Iterator[ModuleType]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "benchmarks")
+        yield import_module("tables")
 
 
 def wrong_figures(text: str, folder: Path) -> list[str]:
@@ -116,3 +115,18 @@ def test_a_table_shows_its_results_and_a_changed_number_changes_it(tables: Modul
     chosen = tables.filled("<!-- table: chosen -->\n<!-- end -->", tables.read_results(tmp_path))
     assert "| genia | biaffine | minilm | 3 | 50.00 | 61 (2 runs side by side) | 1,500 | a test | `run.json` |" in chosen
     assert "No results yet." in tables.filled(page, [])
+
+
+def test_a_table_can_be_of_some_rows_only(tables: ModuleType) -> None:
+    tried = {
+        "everywhere": {"architecture": "nag_ner"},
+        "what": "tried",
+        "tried": [{"set": ["a=1"], "dev_f1": 0.5, "best_epoch": 3}],
+    }
+    other = tried | {"everywhere": {"architecture": "set_gner"}}
+    results = [("one.json", tried), ("other.json", other)]
+    page = tables.filled("<!-- table: tried architecture=nag_ner -->\n<!-- end -->", results)
+    assert "| what was set | dev F1 | best epoch | file |" in page.splitlines()
+    assert "| `a=1` | 50.00 | 3 | `one.json` |" in page.splitlines()
+    assert "other.json" not in page
+    assert "other.json" in tables.filled("<!-- table: tried file=other.json -->\n<!-- end -->", results)

@@ -1,0 +1,286 @@
+"""What the tables of the pages show: for each kind of table, which rows a results file has for it, and their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+Result = Mapping[str, Any]
+Columns = Mapping[str, Callable[[Any], str]]
+
+
+@dataclass(frozen=True)
+class Kind:
+    rows: Callable[[Result], Iterable[Any]]
+    """The rows of one results file; none if it is about something else."""
+    columns: Columns
+
+
+def _every(what: str) -> Callable[[Result], Iterable[Result]]:
+    """A file is a row."""
+    return lambda result: [result] if result["what"] == what else []
+
+
+def _each(what: str, key: str) -> Callable[[Result], Iterable[Any]]:
+    """A file has a list of rows."""
+    return lambda result: result.get(key, []) if result["what"] == what else []
+
+
+def _percent(share: float | None) -> str:
+    return "" if share is None else f"{100 * share:.2f}"
+
+
+def _device(result: Result) -> str:
+    return str(result["machine"]["device"])
+
+
+def _recipe(result: Result, *keys: str) -> Any:
+    found: Any = result["recipe"]
+    for key in keys:
+        found = found.get(key, {})
+    return found or None
+
+
+def _corpus(result: Result) -> str:
+    data = result["recipe"]["data"]
+    if data.get("folder"):
+        return Path(data["folder"]).name
+    return "synthetic" if data.get("synthetic") else ", ".join(Path(source["path"]).name for source in data["train"])
+
+
+def _encoder(result: Result) -> str:
+    source = _recipe(result, "encoder", "source")
+    return Path(str(source)).name if source else "fresh"
+
+
+def _seconds(result: Result) -> str:
+    """Runs that shared the machine were slowed down by each other: that is said beside the time."""
+    together = result.get("runs_side_by_side", 1)
+    return f"{result['training_seconds']:,.0f}" + (f" ({together} runs side by side)" if together > 1 else "")
+
+
+def _interval(result: Result) -> str:
+    low, high = result["test"]["strict_f1_interval"]
+    return f"{100 * low:.1f} to {100 * high:.1f}"
+
+
+def _slice(group: str, name: str, result: Result) -> str:
+    """F1 on a part of the test entities; empty where gold has none of them."""
+    for one in result["test"]["slices"]:
+        if (one["group"], one["name"]) == (group, name) and one["gold"]:
+            return f"{100 * one['f1']:.1f}"
+    return ""
+
+
+_TRAINED: Columns = {
+    "corpus": _corpus,
+    "architecture": lambda r: str(_recipe(r, "architecture") or "biaffine"),
+    "encoder": _encoder,
+    "seed": lambda r: str(r["seed"]),
+    "dev F1": lambda r: _percent(r["dev_f1"]),
+}
+_TEST: Columns = {"test F1": lambda r: _percent(r["test"]["strict"]["f1"])}
+_TRAINING: Columns = {
+    "training, s": _seconds,
+    "sentences/s": lambda r: f"{r['training_sentences_per_second']:,.0f}",
+    "device": _device,
+}
+
+
+def _trainings(scored: bool) -> Callable[[Result], Iterable[Result]]:
+    return lambda result: [result] if result["what"] == "accuracy" and ("test" in result) == scored else []
+
+
+def _length(name: str, group: Result) -> str:
+    f1 = group["f1"][name]
+    return _percent(f1["mean"]) + (f" ± {_percent(f1['spread'])}" if group["seeds"] > 1 else "")
+
+
+def _chance(group: Result) -> str:
+    p = group["f1"]["5+"].get("p")
+    return "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _epoch(epoch: int, variant: Result) -> str:
+    f1 = variant["dev_f1"]
+    return f"{100 * f1[epoch - 1]:.1f}" if len(f1) >= epoch else ""
+
+
+def _million(size: float) -> str:
+    return f"{size / 2**20:,.1f}"
+
+
+def _disagreement(measured: Mapping[str, float]) -> str:
+    return f"{measured['found_by_one']:,} of {measured['entities']:,} entities"
+
+
+def _tried(result: Result) -> Iterable[Result]:
+    if result["what"] != "tried":
+        return []
+    return [{"architecture": result["everywhere"]["architecture"], **one} for one in result["tried"]]
+
+
+def _rivals(result: Result) -> Iterable[Result]:
+    """Models of one comparison, each beside the speed of the first, which writes one sequence."""
+    if result["what"] != "generation":
+        return []
+    rival = next(iter(result["models"].values()))
+    return [{"architecture": name, "rival": rival, **model} for name, model in result["models"].items()]
+
+
+def _times(group: str, model: Result) -> str:
+    own, rival = (
+        {"all": one["sentences_per_second"], **one["sentences_per_second_of"]}.get(group) for one in (model, model["rival"])
+    )
+    return f"{own:,.0f} ({own / rival:.1f} x)" if own and rival else ""
+
+
+def _spans(result: Result) -> Iterable[Result]:
+    """F1 of one number of spans over the steps."""
+    if result["what"] != "diffusion":
+        return []
+    points = result["curves"]
+    return [
+        {"spans": spans, "f1": {point["steps"]: point["f1"] for point in points if point["spans"] == spans}}
+        for spans in sorted({point["spans"] for point in points})
+    ]
+
+
+def _steps(steps: int, row: Result) -> str:
+    return _percent(row["f1"].get(steps))
+
+
+KINDS: Mapping[str, Kind] = {
+    "accuracy": Kind(_trainings(scored=True), {**_TRAINED, **_TEST, "95 % interval": _interval, **_TRAINING}),
+    "shapes": Kind(
+        _trainings(scored=True),
+        {
+            **{name: column for name, column in _TRAINED.items() if name != "dev F1"},
+            **_TEST,
+            "flat": partial(_slice, "shape", "flat"),
+            "nested": partial(_slice, "shape", "nested"),
+            "crossing": partial(_slice, "shape", "crossing"),
+            "overlapped": partial(_slice, "shape", "overlapped"),
+            "discontinuous": partial(_slice, "discontinuous", "mentions"),
+        },
+    ),
+    "chosen": Kind(_trainings(scored=False), {**_TRAINED, **_TRAINING}),
+    "speed": Kind(
+        _every("speed"),
+        {
+            "architecture": lambda r: r["architecture"],
+            "encoder": lambda r: r["encoder"],
+            "documents": lambda r: f"{r['documents']:,}",
+            "device ratio": lambda r: f"{r['device_ratio']:.2f}",
+            "end to end, sentences/s": lambda r: f"{r['end_to_end_sentences_per_second']:,.0f}",
+            "end-to-end ratio": lambda r: f"{r['end_to_end_ratio']:.2f}",
+            "device": _device,
+        },
+    ),
+    "memory": Kind(
+        _every("memory"),
+        {
+            "words": lambda r: " / ".join(f"{one['words']:,}" for one in r["documents"]),
+            "coverage": lambda r: " / ".join(f"{one['coverage']:g}" for one in r["documents"]),
+            "beyond text and entities, MiB": lambda r: " / ".join(_million(one["beyond_bytes"]) for one in r["documents"]),
+            "growth, MiB": lambda r: _million(r["growth_beyond_bytes"]),
+            "device": _device,
+        },
+    ),
+    "lengths": Kind(
+        _each("lengths", "groups"),
+        {
+            "models": lambda group: group["name"],
+            "seeds": lambda group: str(group["seeds"]),
+            **{
+                f"{name} words" if name != "all" else "all": partial(_length, name) for name in ("all", "1-4", "5-9", "10+", "5+")
+            },
+            "p, 5+": _chance,
+        },
+    ),
+    "variants": Kind(
+        _each("variants", "variants"),
+        {
+            "variant": lambda variant: variant["name"],
+            **{f"epoch {epoch}": partial(_epoch, epoch) for epoch in (2, 4, 6, 8, 10)},
+        },
+    ),
+    "locate_label": Kind(
+        _every("locate_label"),
+        {
+            **{f"moved by {far}": partial(lambda far, r: f"{r['offsets'][far]:,}", far) for far in ("0", "1", "2", "3", "4+")},
+            "seeds past the filter, an entity": lambda r: f"{r['seeds_passed_per_entity']:.1f}",
+            "different spans, an entity": lambda r: f"{r['spans_per_entity']:.1f}",
+        },
+    ),
+    "tried": Kind(
+        _tried,
+        {
+            "architecture": lambda one: one["architecture"],
+            "what was set": lambda one: ", ".join(f"`{change}`" for change in one["set"]),
+            "dev F1": lambda one: _percent(one["dev_f1"]),
+            "best epoch": lambda one: str(one["best_epoch"]),
+        },
+    ),
+    "generation": Kind(
+        _rivals,
+        {
+            "architecture": lambda model: model["architecture"],
+            "test F1": lambda model: _percent(model["f1"]),
+            "overlapped recall": lambda model: _percent(model["overlapped_recall"]),
+            "discontinuous F1": lambda model: _percent(model["discontinuous_f1"]),
+            "right boundary, accuracy": lambda model: _percent(model["right_boundary"]["accuracy"]),
+            "right boundary, recall": lambda model: _percent(model["right_boundary"]["recall"]),
+            "sentences/s": partial(_times, "all"),
+            "short ones": partial(_times, "short"),
+            "long ones": partial(_times, "long"),
+        },
+    ),
+    "beams": Kind(
+        _each("generation", "beams"),
+        {
+            "beam": lambda row: str(row["beam"]),
+            "test F1": lambda row: _percent(row["f1"]),
+            "overlapped recall": lambda row: _percent(row["overlapped_recall"]),
+            "discontinuous F1": lambda row: _percent(row["discontinuous_f1"]),
+            "sentences/s": lambda row: f"{row['sentences_per_second']:,.0f}",
+        },
+    ),
+    "rows": Kind(
+        _each("generation", "memory"),
+        {
+            "rows a sentence": lambda row: str(row["rows_a_sentence"]),
+            "keys and values, MiB": lambda row: _million(row["shared_bytes"]),
+            "if every row had its own, MiB": lambda row: _million(row["repeated_bytes"]),
+        },
+    ),
+    "denoising": Kind(
+        _spans,
+        {
+            "spans": lambda row: str(row["spans"]),
+            **{f"{steps} steps" if steps > 1 else "1 step": partial(_steps, steps) for steps in (1, 2, 5, 10, 20)},
+        },
+    ),
+    "swap": Kind(
+        _each("diffusion", "swap"),
+        {
+            "noise, steps": lambda row: str(row["step"] + 1),
+            "followed, %": lambda row: _percent(row["followed"]),
+            "stayed, %": lambda row: _percent(row["stayed"]),
+            "unchanged, %": lambda row: _percent(row["unchanged"]),
+        },
+    ),
+    "agreement": Kind(
+        _every("agreement"),
+        {
+            "documents": lambda r: f"{r['documents']:,}",
+            "float32, other batches": lambda r: _disagreement(r["float32_between_batches"]),
+            "bfloat16, other batches": lambda r: _disagreement(r["bfloat16_between_batches"]),
+            "bfloat16 against float32": lambda r: _disagreement(r["bfloat16_against_float32"]),
+            "device": _device,
+        },
+    ),
+}
