@@ -29,6 +29,11 @@ def random_blocks(seed: int, blocks: int, words: int, units: int, *, longest: in
     return placed, torch.randint(1, longest + 1, (blocks, words), generator=draw), end
 
 
+def searched(placed: Tensor, sizes: Tensor, end: Tensor, *, count: int, contiguous: bool, gap: float = 0.0) -> Best:
+    """With a gap that costs the same everywhere."""
+    return best_words(placed, sizes, end, None if contiguous else torch.full((placed.shape[2],), gap), count=count)
+
+
 def score_of(row: Row, placed: Tensor, sizes: Tensor, end: Tensor, gap: float) -> float:
     """That of one row of one block, -inf where it does not fit."""
     score, written = 0.0, 0
@@ -71,7 +76,7 @@ def test_the_best_are_those_of_trying_everything(
     *, seed: int, words: int, units: int, contiguous: bool, gap: float, count: int
 ) -> None:
     blocks = random_blocks(seed, 3, words, units)
-    best = best_words(*blocks, count=count, contiguous=contiguous, gap=gap)
+    best = searched(*blocks, count=count, contiguous=contiguous, gap=gap)
     assert best.score.shape == best.count.shape == (3, count)
     assert best.words.shape == (3, count, min(words, units))
     for block, (placed, sizes, end) in enumerate(zip(*blocks, strict=True)):
@@ -98,7 +103,7 @@ def test_equal_rows_are_in_the_order_of_their_words(
     placed, sizes, end = random_blocks(seed, 3, words, units, longest=2)
     placed, end = placed.clamp(-2, 0).round(), end.clamp(-1, 0).round()  # few different sums, and no rounding in them
     placed[(torch.arange(words) % 2 == 0)[None, :, None].expand_as(placed) & (placed < -1)] = NONE
-    best = best_words(placed, sizes, end, count=count, contiguous=contiguous, gap=gap)
+    best = searched(placed, sizes, end, count=count, contiguous=contiguous, gap=gap)
     for block in range(3):
         truth = everything(placed[block], sizes[block], end[block], contiguous=contiguous, gap=gap)
         assert found(best, block) == truth[:count]
@@ -109,12 +114,12 @@ def test_of_the_same_words_the_nearest_are_taken() -> None:
     said = torch.tensor([[-0.1, -4.0, -4.0], [-4.0, -0.1, -4.0], [-4.0, -4.0, -0.1]])  # (units, letters)
     placed = said[:, torch.tensor([0, 1, 2, 1, 2, 2])].T[None]  # (1, 6, 3)
     end = torch.tensor([[NONE, -4.0, -4.0, -0.1]])
-    best = best_words(placed, torch.ones(1, 6, dtype=torch.long), end, count=6, contiguous=False)
+    best = searched(placed, torch.ones(1, 6, dtype=torch.long), end, count=6, contiguous=False)
     rows = [row for _, row in found(best, 0)]
     assert rows[:5] == [(0, 1, 2), (0, 1, 4), (0, 1, 5), (0, 3, 4), (0, 3, 5)]
     assert best.score[0, :5].tolist() == pytest.approx([-0.4] * 5), "nothing is taken off for the distance"
     assert best.score[0, 5] < -1
-    with_gap = best_words(placed, torch.ones(1, 6, dtype=torch.long), end, count=6, contiguous=False, gap=0.7)
+    with_gap = searched(placed, torch.ones(1, 6, dtype=torch.long), end, count=6, contiguous=False, gap=0.7)
     assert found(with_gap, 0)[0][1] == (0, 1, 2)
     assert float(with_gap.score[0, 0]) == pytest.approx(-0.4)
 
@@ -133,7 +138,7 @@ def test_certain_scores_give_the_row_they_were_made_from(data: st.DataObject) ->
         written += sizes[word]
     end[0, written] = 0.0
     for contiguous in {False, row[-1] == len(row) - 1}:
-        best = best_words(placed, torch.tensor([sizes]), end, count=2, contiguous=contiguous)
+        best = searched(placed, torch.tensor([sizes]), end, count=2, contiguous=contiguous)
         assert found(best, 0) == [(0.0, row)]
 
 
@@ -141,7 +146,7 @@ def test_certain_scores_give_the_row_they_were_made_from(data: st.DataObject) ->
 @given(seeds, st.booleans(), gaps)
 def test_a_word_that_is_not_there_is_never_taken(seed: int, contiguous: bool, gap: float) -> None:
     placed, sizes, end = random_blocks(seed, 4, 6, 6, missing=0.5)
-    best = best_words(placed, sizes, end, count=MORE_THAN_ALL, contiguous=contiguous, gap=gap)
+    best = searched(placed, sizes, end, count=MORE_THAN_ALL, contiguous=contiguous, gap=gap)
     for block in range(4):
         for _, row in found(best, block):
             before = [int(sizes[block, list(row[:number])].sum()) for number in range(len(row))]
@@ -151,7 +156,7 @@ def test_a_word_that_is_not_there_is_never_taken(seed: int, contiguous: bool, ga
 def test_without_its_head_a_block_has_nothing() -> None:
     placed, sizes, end = random_blocks(1, 2, 4, 4, missing=0.0)
     placed[0, 0, 0] = NONE
-    best = best_words(placed, sizes, end, count=3, contiguous=False)
+    best = searched(placed, sizes, end, count=3, contiguous=False)
     assert not found(best, 0)
     assert found(best, 1)
 
@@ -159,17 +164,17 @@ def test_without_its_head_a_block_has_nothing() -> None:
 @pytest.mark.parametrize("contiguous", [False, True])
 def test_a_word_that_does_not_fit_is_not_taken_even_if_it_has_a_score(contiguous: bool) -> None:
     placed, end = torch.zeros(1, 2, 3), torch.zeros(1, 4)
-    best = best_words(placed, torch.tensor([[2, 2]]), end, count=3, contiguous=contiguous)
+    best = searched(placed, torch.tensor([[2, 2]]), end, count=3, contiguous=contiguous)
     assert found(best, 0) == [(0.0, (0,))]
-    assert not found(best_words(placed, torch.tensor([[9, 1]]), end, count=3, contiguous=contiguous), 0)
+    assert not found(searched(placed, torch.tensor([[9, 1]]), end, count=3, contiguous=contiguous), 0)
 
 
 @pytest.mark.parametrize("contiguous", [False, True])
 def test_a_block_has_the_same_best_whatever_the_others_are(contiguous: bool) -> None:
     blocks = random_blocks(5, 7, 6, 6)
-    together = best_words(*blocks, count=3, contiguous=contiguous, gap=0.7)
+    together = searched(*blocks, count=3, contiguous=contiguous, gap=0.7)
     for block in range(7):
-        alone = best_words(*(part[block : block + 1] for part in blocks), count=3, contiguous=contiguous, gap=0.7)
+        alone = searched(*(part[block : block + 1] for part in blocks), count=3, contiguous=contiguous, gap=0.7)
         assert found(alone, 0) == found(together, block)
 
 
@@ -179,31 +184,31 @@ def test_blocks_that_do_not_fit_at_once_have_the_same_best(
     contiguous: bool, largest: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     blocks = random_blocks(6, 7, 6, 6)
-    at_once = best_words(*blocks, count=3, contiguous=contiguous, gap=0.7)
+    at_once = searched(*blocks, count=3, contiguous=contiguous, gap=0.7)
     monkeypatch.setattr(exact, "LARGEST", largest)
-    assert_equal(best_words(*blocks, count=3, contiguous=contiguous, gap=0.7), at_once)
+    assert_equal(searched(*blocks, count=3, contiguous=contiguous, gap=0.7), at_once)
 
 
 @pytest.mark.parametrize("contiguous", [False, True])
 def test_no_blocks_have_no_best(contiguous: bool) -> None:
-    best = best_words(*random_blocks(0, 0, 5, 4), count=3, contiguous=contiguous)
+    best = searched(*random_blocks(0, 0, 5, 4), count=3, contiguous=contiguous)
     assert best.score.shape == best.count.shape == (0, 3)
     assert best.words.shape == (0, 3, 4)
 
 
 def test_half_precision_and_gradients_are_left_behind() -> None:
     placed, sizes, end = random_blocks(2, 2, 5, 5)
-    half = best_words(placed.bfloat16().requires_grad_(), sizes.int(), end.bfloat16(), count=3, contiguous=False)
+    half = searched(placed.bfloat16().requires_grad_(), sizes.int(), end.bfloat16(), count=3, contiguous=False)
     assert half.score.dtype == torch.float32
     assert not half.score.requires_grad
-    assert_equal(half, best_words(placed.bfloat16().float(), sizes, end.bfloat16().float(), count=3, contiguous=False))
+    assert_equal(half, searched(placed.bfloat16().float(), sizes, end.bfloat16().float(), count=3, contiguous=False))
 
 
 @pytest.mark.parametrize("contiguous", [False, True])
 def test_no_number_is_waited_for_and_all_stays_on_its_device(contiguous: bool) -> None:
     """Tensors without numbers go through: what reads one, or makes another on the host, would fail."""
     placed, sizes, end = (part.to("meta") for part in random_blocks(7, 5, 6, 4))
-    best = best_words(placed, sizes, end, count=3, contiguous=contiguous, gap=0.7)
+    best = searched(placed, sizes, end, count=3, contiguous=contiguous, gap=0.7)
     assert {best.score.device.type, best.count.device.type, best.words.device.type} == {"meta"}
     assert best.words.shape == (5, 3, 4)
 
@@ -212,15 +217,15 @@ def test_several_ways_of_ending_are_searched_at_once() -> None:
     placed, sizes, end = random_blocks(3, 4, 5, 6)
     other = random_blocks(4, 4, 5, 6)[2]
     for contiguous in (False, True):
-        both = best_for_each(placed, sizes, [end, other], contiguous=contiguous, gap=0.3)
+        both = best_for_each(placed, sizes, [end, other], None if contiguous else torch.full((6,), 0.3))
         for own, best in zip((end, other), both, strict=True):
-            assert_equal(best, best_words(placed, sizes, own, count=1, contiguous=contiguous, gap=0.3))
+            assert_equal(best, searched(placed, sizes, own, count=1, contiguous=contiguous, gap=0.3))
 
 
 def test_some_blocks_get_more_and_the_others_keep_theirs() -> None:
     blocks = random_blocks(5, 4, 5, 6)
-    single, several = (best_words(*blocks, count=count, contiguous=False) for count in (1, 3))
+    single, several = (searched(*blocks, count=count, contiguous=False) for count in (1, 3))
     chosen = torch.tensor([2, 0])
-    replaced = single.replaced(chosen, best_words(*(part[chosen] for part in blocks), count=3, contiguous=False))
+    replaced = single.replaced(chosen, searched(*(part[chosen] for part in blocks), count=3, contiguous=False))
     for block in range(4):
         assert found(replaced, block) == found(several if block in (0, 2) else single, block)

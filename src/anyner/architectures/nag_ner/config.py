@@ -34,6 +34,9 @@ class Config(GenerationConfig):
     space: Literal["pointer", "sentence", "vocab"] | None = None
     """What is written: words of the sentence by their places, pieces among those of the sentence, or pieces of the whole
     vocabulary (the paper). Left open: pointer, for a pretrained decoder sentence."""
+    writing: Literal["rows", "positions"] = "rows"
+    """What is learned: how likely a whole row of words is among all that the sentence has, with gaps at a price that is learned,
+    too; or what stands at each position, by itself (the paper)."""
     mlm_head: bool = False
     """Whether writing in pieces starts from the checkpoint's head for masked words, as BERT kinds have it."""
     longest: int | None = Field(default=None, ge=1)

@@ -64,36 +64,35 @@ class _Ways:
         return _best_of([_Ways(score.masked_fill(earlier, NONE), begin)], count)
 
 
-def best_words(placed: Tensor, sizes: Tensor, end: Tensor, *, count: int, contiguous: bool, gap: float = 0.0) -> Best:
+def best_words(placed: Tensor, sizes: Tensor, end: Tensor, gap: Tensor | None, *, count: int) -> Best:
     """The `count` best rows of words of each block: the head, then later words in rising order, W = min(R, L) at most.
 
     `placed` (Q, R, L) is the log score of placing each word - 0 is the head - after 0 .. L-1 units, -inf where there is no such
     word or no room for it; `sizes` (Q, R) are the units of each word; `end` (Q, L + 1) is the log score of ending after that
-    many units. `contiguous` lets only the next word follow; `gap` is taken off for every jump over at least one word.
+    many units. `gap` (L,) is taken off for a jump over at least one word behind so many units; without it there are no jumps.
     """
     units = placed.shape[2]
-    if contiguous:  # what is farther than there are units cannot be reached
+    if gap is None:  # what is farther than there are units cannot be reached
         placed, sizes = placed[:, :units], sizes[:, :units]
-    most = max(units + 2, placed.shape[1] if count > 1 and not contiguous else 0)
+    most = max(units + 2, placed.shape[1] if count > 1 and gap is not None else 0)
     at_once = max(1, LARGEST // (placed.shape[1] * most * count))
     split = (torch.split(given.detach(), at_once) for given in (placed.float(), sizes.long(), end.float()))
-    parts = [_best_words(*part, count=count, gap=None if contiguous else gap) for part in zip(*split, strict=True)]
+    cost = gap.detach() if gap is not None else None
+    parts = [_best_words(*part, gap=cost, count=count) for part in zip(*split, strict=True)]
     score, number, words = (torch.cat([getattr(part, name) for part in parts]) for name in ("score", "count", "words"))
     return Best(score, number, words)
 
 
-def best_for_each(placed: Tensor, sizes: Tensor, ends: Sequence[Tensor], *, contiguous: bool, gap: float = 0.0) -> list[Best]:
+def best_for_each(placed: Tensor, sizes: Tensor, ends: Sequence[Tensor], gap: Tensor | None) -> list[Best]:
     """The best row of words of each block, for each of several log scores of ending."""
     many = len(ends)
-    best = best_words(
-        placed.repeat(many, 1, 1), sizes.repeat(many, 1), torch.cat(list(ends)), count=1, contiguous=contiguous, gap=gap
-    )
+    best = best_words(placed.repeat(many, 1, 1), sizes.repeat(many, 1), torch.cat(list(ends)), gap, count=1)
     parts = (part.chunk(many) for part in (best.score, best.count, best.words))
     return [Best(*own) for own in zip(*parts, strict=True)]
 
 
-def _best_words(placed: Tensor, sizes: Tensor, end: Tensor, *, count: int, gap: float | None) -> Best:
-    """The same for as many blocks as fit; without `gap` there are no gaps."""
+def _best_words(placed: Tensor, sizes: Tensor, end: Tensor, *, gap: Tensor | None, count: int) -> Best:
+    """The same for as many blocks as fit."""
     blocks, words, units = placed.shape
     shape = (blocks, units + 2, words, count)  # the last row is for words that do not fit, the first for what has ended
     ways = _Ways(placed.new_full(shape, NONE), torch.zeros(shape, dtype=torch.int32, device=placed.device))
@@ -105,7 +104,7 @@ def _best_words(placed: Tensor, sizes: Tensor, end: Tensor, *, count: int, gap: 
         choices = [_Ways(ways.score[:, written, :, :1], ways.begin[:, written, :, :1]), from_word.moved(1)]
         if gap is not None:
             jump = from_word.moved(2).with_all_later()
-            choices.append(_Ways(jump.score - gap, jump.begin))
+            choices.append(_Ways(jump.score - gap[written], jump.begin))
         best = _best_of(choices, count)
         ways.score[:, written], ways.begin[:, written] = best.score, best.begin
     return _followed(placed[:, 0, 0], ways, sizes)

@@ -17,9 +17,11 @@ from anyner.architectures.draw import Draw
 from anyner.architectures.nag_ner.config import Config, NagOptions
 from anyner.architectures.nag_ner.decode import decode
 from anyner.architectures.nag_ner.exact import best_for_each, best_words
+from anyner.architectures.nag_ner.layout import IMPOSSIBLE, Layout, laid_out, only_best
 from anyner.architectures.nag_ner.spaces import END, MORE, PiecesOut, Said
 from anyner.architectures.nag_ner.start import begin_from_masked_words
 from anyner.architectures.nag_ner.targets import ENDS, GOES_ON, IGNORED, BlockTargets, UnitsOfWords, stretches, targets_of
+from anyner.architectures.nag_ner.total import log_total
 from anyner.architectures.nag_ner.writer import Blocks, Sentences, Writer
 from anyner.architectures.settings import Decoding, HeadConfig
 from anyner.encoding.batch import Gold
@@ -29,8 +31,6 @@ from anyner.layers.decoder import Rows
 from anyner.layers.decoder_choice import begin
 from anyner.text.windows import PieceCutter
 
-IMPOSSIBLE = -5e3
-"""Log probabilities below this belong to what cannot be written."""
 COPIED = 0.3
 """Share of the words that write what stands behind them while the writer warms up."""
 SHAKEN = 0.1
@@ -102,9 +102,8 @@ class Head(base.Head):
         types = self._types(written, gold.annotated[blocks.rows.sentence])
         loss = functional.nll_loss(types, label, reduction="none")
         parts["types"] = LossPart(torch.where(counted, loss, 0.0).sum(), counted.sum())
-        parts["writing"] = self._writing(
-            self.writer.said(sentences, blocks, written), self._wanted(targets, blocks, units, states), counted
-        )
+        said, wanted = self.writer.said(sentences, blocks, written), self._wanted(targets, blocks, units, states)
+        parts["writing"] = self._writing(said, wanted, counted, blocks, states)
         last = self.writer.last_words(sentences, blocks, written)
         if last is not None:
             own = last[:entities].gather(1, states.placed(targets.last)[:, None])
@@ -126,7 +125,7 @@ class Head(base.Head):
         blocks, _ = self._blocks(states, targets, none, sought=states.word_mask.float(), draw=draw)
         said = self.writer.said(sentences, blocks, self.writer(sentences, blocks))
         everything = torch.ones(len(blocks.word), dtype=torch.bool, device=blocks.word.device)
-        return {"copying": self._writing(said, self._wanted(targets, blocks, units, states), everything)}
+        return {"copying": self._writing(said, self._wanted(targets, blocks, units, states), everything, blocks, states)}
 
     def _anywhere(self, states: States, draw: Draw) -> Sentences:
         """The sentences; every second one is believed to stand somewhere in a window, the others where they do in prediction."""
@@ -187,13 +186,33 @@ class Head(base.Head):
         alone[:, -1] = torch.where(count[:, 0] > self.longest, GOES_ON, alone[:, -1])
         return torch.cat([own, alone])
 
-    @staticmethod
-    def _writing(said: Said, wanted: Tensor, counted: Tensor) -> LossPart:
-        """Cross-entropy over all positions where something is wanted."""
+    def _writing(self, said: Said, wanted: Tensor, counted: Tensor, blocks: Blocks, states: States) -> LossPart:
+        """Cross-entropy of what is wanted: among all rows of words, or at each position; either way for each position."""
         unit = said.units.gather(2, wanted.clamp(min=0)[..., None])[..., 0]  # (Q, P)
         log = torch.where(wanted >= 0, unit, torch.where(wanted == ENDS, said.special[..., END], said.special[..., MORE]))
         there = (wanted != IGNORED) & counted[:, None]
-        return LossPart(-torch.where(there, log, 0.0).sum(), there.sum())
+        loss = -torch.where(there, log, 0.0).sum()
+        if self.settings.writing == "rows":
+            loss = loss + torch.where(counted, self._total(self._laid_out(said, blocks, states)), 0.0).sum()
+            if self.writer.gap is not None:
+                jumped = (wanted[:, 1:] >= 0) & (wanted[:, 1:] != wanted[:, :-1] + 1) & counted[:, None]  # (Q, P - 1)
+                loss = loss + (jumped.sum(0)[: self.longest - 1] * self.writer.gap[1:]).sum()
+        return LossPart(loss, there.sum())
+
+    def _laid_out(self, said: Said, blocks: Blocks, states: States) -> Layout:
+        return laid_out(said, blocks, states, self._units(states), self.settings.farthest)
+
+    def _total(self, layout: Layout) -> Tensor:
+        """Log of the sum over all rows of words, those that do not fit among them: (Q,)."""
+        end = torch.logaddexp(layout.end, layout.more.clamp(min=2 * IMPOSSIBLE))
+        return log_total(layout.placed, layout.sizes, end, self._gap(0.0), largest=layout.largest)
+
+    def _gap(self, more: float) -> Tensor | None:
+        """What a gap costs behind so many units, (L,); None: there are no gaps."""
+        if self.settings.contiguous:
+            return None
+        own = self.writer.gap if self.writer.gap is not None else torch.zeros(self.longest, device=self.writer.mask.device)
+        return own.float() + more
 
     def propose(self, states: States, decoding: Decoding, draw: Draw) -> WrittenBlocks:
         options = decoding.options
@@ -201,27 +220,28 @@ class Head(base.Head):
         sentences = self.writer.read(states)
         begins, blocks, crowded = self._begun(states, decoding)
         written = self.writer(sentences, blocks)
-        everything = torch.ones(len(blocks.word), len(self.labels), dtype=torch.bool, device=blocks.word.device)
-        types = self._types(written, everything)
+        annotated = torch.ones(len(blocks.word), len(self.labels), dtype=torch.bool, device=blocks.word.device)
+        types = self._types(written, annotated)
         kind, label = types[:, 1:].max(1)  # (Q,) each
         kind = torch.where(types[:, 0] > kind, -1e4, kind)  # where "no entity" is likelier there is none
         said = self.writer.said(sentences, blocks, written)
-        placed, sizes, end, more = self._layout(said, blocks, states, options)
-        contiguous, ends = bool(self.settings.contiguous), [end] if self.writer.tail is None else [end, more]
-        best, *full = best_for_each(placed, sizes, ends, contiguous=contiguous, gap=options.gap)
+        everything = self._laid_out(said, blocks, states)
+        layout = self._laid_out(only_best(said), blocks, states) if options.decoding == "greedy" else everything
+        gap = self._gap(options.gap)
+        placed, sizes, end = layout.placed, layout.sizes, layout.end
+        best, *full = best_for_each(placed, sizes, [end] if self.writer.tail is None else [end, layout.more], gap)
         if options.alternatives > 1 and len(crowded):
-            own = (placed[crowded], sizes[crowded], end[crowded])
-            several = best_words(*own, count=options.alternatives, contiguous=contiguous, gap=options.gap)
+            several = best_words(placed[crowded], sizes[crowded], end[crowded], gap, count=options.alternatives)
             best = best.replaced(crowded, several)
-        units = torch.where(best.score > IMPOSSIBLE, self._unit_count(sizes, best.words, best.count), 1)  # (Q, K)
-        score = torch.where(best.score > IMPOSSIBLE, (best.score / (units + 1)).exp(), 0.0)
+        total = self._total(everything) if self.settings.writing == "rows" else None
+        score = _sure(best.score, layout.units_of(best.words, best.count), total[:, None] if total is not None else None)
         last, long_score = blocks.word, torch.zeros_like(kind)
         tails = self.writer.last_words(sentences, blocks, written)
         if tails is not None:
             word = torch.arange(tails.shape[1], device=tails.device)
             found, last = tails.masked_fill(word < blocks.word[:, None] + full[0].count, 2 * IMPOSSIBLE).max(1)  # (Q,) each
             there = (full[0].score[:, 0] > IMPOSSIBLE) & (found > IMPOSSIBLE)
-            long_score = torch.where(there, (full[0].score[:, 0] / (self.longest + 1)).exp(), 0.0)
+            long_score = torch.where(there, _sure(full[0].score[:, 0], torch.full_like(last, self.longest), total), 0.0)
         place = torch.stack([blocks.rows.sentence, blocks.word, blocks.rank, label, last], dim=1)
         return WrittenBlocks(place, begins, kind.exp(), score, best.count, best.words, long_score)
 
@@ -248,40 +268,8 @@ class Head(base.Head):
             crowded,
         )
 
-    def _layout(self, said: Said, blocks: Blocks, states: States, options: NagOptions) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        """Scores as the exact search wants them: of placing each word of a window behind so many units (Q, R, L), the
-        units of each word (Q, R), and of ending and of going on behind so many (Q, L + 1) each.
-        """
-        longest, words = self.longest, states.words.shape[1]
-        window = min(self.settings.farthest or words, words)
-        host = self._units(states)
-        sentence = blocks.rows.sentence
-        index = blocks.word[:, None] + torch.arange(window, device=sentence.device)  # (Q, R)
-        real = index < states.word_mask.sum(1)[sentence][:, None]
-        index = index.clamp(max=words - 1)
-        first, size = (states.placed(part)[sentence[:, None], index] for part in (host.first, host.size))
-        symbols = said.units[:, :longest]  # (Q, L, U)
-        ends, goes_on = said.special[..., END], said.special[..., MORE]  # (Q, L + 1) each
-        if (
-            options.decoding == "greedy"
-        ):  # what was written is looked up in the sentence: all that is not each position's best is out
-            symbols = symbols.masked_fill(symbols < said.top[:, :longest, None], -torch.inf)
-            ends, goes_on = (part.masked_fill(part < said.top, -torch.inf) for part in (ends, goes_on))
-        most_units = symbols.shape[2] - 1
-        placed = torch.zeros(len(index), window, longest, device=index.device)
-        for number in range(1 if self.settings.space == "pointer" else states.most_pieces):
-            own = symbols.gather(2, (first + number).clamp(max=most_units)[:, None].expand(-1, longest, -1)).transpose(
-                1, 2
-            )  # (Q, R, L)
-            shifted = functional.pad(own[..., number:], (0, min(number, longest)), value=-torch.inf)[..., :longest]
-            placed = placed + torch.where((number < size)[..., None], shifted, 0.0)
-        placed = placed.masked_fill(~real[..., None] | (placed < IMPOSSIBLE), -torch.inf)
-        only_last = torch.arange(longest + 1, device=index.device) == longest
-        return placed, size, ends, goes_on.masked_fill(~only_last, -torch.inf)
 
-    @staticmethod
-    def _unit_count(sizes: Tensor, words: Tensor, count: Tensor) -> Tensor:
-        """Units of each entity: (Q, K)."""
-        there = torch.arange(words.shape[2], device=words.device) < count[..., None]  # (Q, K, W)
-        own = sizes[:, None].expand(-1, words.shape[1], -1).gather(2, words.clamp(0, sizes.shape[1] - 1))
-        return torch.where(there, own, 0).sum(2)
+def _sure(score: Tensor, units: Tensor, total: Tensor | None) -> Tensor:
+    """Rows of log scores as probabilities, 0 where there is none: among all rows, or the geometric mean of their positions."""
+    sure = (score - total).exp() if total is not None else (score / (units + 1)).exp()
+    return torch.where(score > IMPOSSIBLE, sure, 0.0)

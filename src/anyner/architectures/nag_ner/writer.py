@@ -75,6 +75,8 @@ class Writer(nn.Module):
         self.out: WordsOut | PiecesOut = WordsOut(shape.width, config.longest + 1, config.farthest)
         if config.space != "pointer":
             self.out = PiecesOut(shape.width, tables.tokens, whole=config.space == "vocab")
+        jumps = config.writing == "rows" and not config.contiguous and config.longest > 1
+        self.gap = nn.Parameter(torch.zeros(config.longest)) if jumps else None  # what a gap behind so many units costs
         self.tail = WordsOut(shape.width, 1, config.farthest) if config.tail else None
 
     def read(self, states: States, shift: Tensor | None = None) -> Sentences:

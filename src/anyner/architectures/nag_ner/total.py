@@ -1,0 +1,48 @@
+"""All rows of words that a sentence has for a block, together: what the probability of one of them is a share of.
+
+The sum goes the way of the search for the best (`exact.py`), with sums where that has maxima, so it costs no more.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+NONE = -1e4
+"""The log score of what is not there. Not -inf: sums of nothing else have no gradient then."""
+
+
+def log_total(placed: Tensor, sizes: Tensor, end: Tensor, gap: Tensor | None, *, largest: int) -> Tensor:
+    """Log of the sum over all rows of words of each block: (Q,).
+
+    `placed` (Q, R, L), `sizes` (Q, R) and `end` (Q, L + 1) are those of `best_words`; `gap` (L,) is taken off for a jump behind
+    so many units, without it there are none. `largest` is the most units of a word.
+    """
+    words, units = placed.shape[1:]
+    if gap is None:  # what is farther than there are units cannot be reached
+        words = min(words, units)
+        placed, sizes = placed[:, :words], sizes[:, :words]
+    placed, end = placed.float().clamp(min=NONE), end.float().clamp(min=NONE)
+    behind = {units: end[:, units, None].expand(-1, words)}  # of all ways on from a word (Q, R), by the units written so far
+    for written in range(units - 1, 0, -1):
+        from_word = placed[:, :, written] + _after(behind, written, sizes, largest, units)  # (Q, R)
+        ways = [end[:, written, None].expand(-1, words), _later(from_word, 1)]
+        if gap is not None:
+            ways.append(_later(from_word.flip(1).logcumsumexp(1).flip(1), 2) - gap[written])
+        behind[written] = torch.stack(ways).logsumexp(0)
+    return placed[:, 0, 0] + _after(behind, 0, sizes, largest, units)[:, 0]
+
+
+def _after(behind: dict[int, Tensor], written: int, sizes: Tensor, largest: int, units: int) -> Tensor:
+    """What is behind each word once it is written, too: (Q, R)."""
+    nothing = torch.full_like(behind[units], NONE)
+    found = behind.get(written + 1, nothing)
+    for size in range(2, largest + 1):
+        found = torch.where(sizes == size, behind.get(written + size, nothing), found)
+    return found
+
+
+def _later(scores: Tensor, words: int) -> Tensor:
+    """For each word what is there for the word that many later."""
+    return functional.pad(scores, (0, words), value=NONE)[:, words:]
