@@ -9,9 +9,8 @@ import argparse
 import json
 from collections.abc import Sequence
 
-from record import header, write
-
 import anyner
+from anyner.benchmark.record import header, write
 from anyner.inference.config import Precision
 
 _SMALL, _LARGE = 256, 16_384

@@ -45,6 +45,8 @@ def _recipe(result: Result, *keys: str) -> Any:
 
 
 def _corpus(result: Result) -> str:
+    if "scored_on" in result:
+        return Path(result["scored_on"]).name
     data = result["recipe"]["data"]
     if data.get("folder"):
         return Path(data["folder"]).name

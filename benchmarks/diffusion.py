@@ -16,12 +16,13 @@ from statistics import mean, stdev
 from typing import Any
 
 import torch
-from record import header, write
 
 import anyner
 from anyner.architectures.diffusion_ner.head import Head
 from anyner.architectures.diffusion_ner.swap import Swapped, swap
 from anyner.architectures.draw import Draw
+from anyner.benchmark.record import header, write
+from anyner.benchmark.speed import with_neighbours
 from anyner.encoding.batch import Example, training_batch
 from anyner.evaluation.evaluate import evaluate_documents
 from anyner.inference.recognizer import Recognizer
@@ -91,7 +92,8 @@ def main() -> None:
     parser.add_argument("--steps", type=int, nargs="+", default=STEPS)
     parser.add_argument("-o", "--output")
     arguments = parser.parse_args()
-    recognizer, documents = anyner.load(arguments.model), anyner.read(arguments.corpus).documents
+    recognizer = anyner.load(arguments.model)
+    documents = with_neighbours(recognizer, anyner.read(arguments.corpus).documents)
     measured = {
         **header("diffusion"),
         "documents": len(documents),

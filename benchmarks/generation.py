@@ -17,10 +17,11 @@ from typing import Any
 
 import rival
 import torch
-from record import header, write
 
 import anyner
 from anyner.architectures.set_gner.head import Head
+from anyner.benchmark.record import header, write
+from anyner.benchmark.speed import with_neighbours
 from anyner.evaluation.evaluate import evaluate_documents
 from anyner.inference.recognizer import Recognizer
 from anyner.layers.decoder import Decoder, Rows
@@ -101,13 +102,17 @@ def main() -> None:
     }
     for folder in arguments.models:
         recognizer = anyner.load(folder)
+        read, parts = (
+            with_neighbours(recognizer, documents),
+            {name: with_neighbours(recognizer, own) for name, own in apart.items()},
+        )
         head = recognizer.model.eval().head
         measured["models"][recognizer.config.architecture] = {
-            **predicted(recognizer, documents, {}),
-            "sentences_per_second_of": {name: timed(recognizer, own, {})[1] for name, own in apart.items() if own},
+            **predicted(recognizer, read, {}),
+            "sentences_per_second_of": {name: timed(recognizer, own, {})[1] for name, own in parts.items() if own},
         }
         if isinstance(head, Head):
-            measured["beams"] = [{"beam": beam, **predicted(recognizer, documents, {"beam": beam})} for beam in BEAMS]
+            measured["beams"] = [{"beam": beam, **predicted(recognizer, read, {"beam": beam})} for beam in BEAMS]
             measured["memory"] = memory(head.forwards.generator.decoder, recognizer.proposer.device)
         write(measured, arguments.output)
     print(json.dumps(measured["models"], indent=1))

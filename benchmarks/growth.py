@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import argparse
 
-from record import header, write
-
 import anyner
+from anyner.benchmark.record import header, write
 from anyner.text.align import to_words
 
 

@@ -14,9 +14,9 @@ from statistics import mean, stdev
 from typing import Any
 
 import yaml
-from record import header, write
 
 import anyner
+from anyner.benchmark.record import header, write
 from anyner.evaluation.bootstrap import compare
 from anyner.evaluation.match import Pair
 from anyner.evaluation.scores import Score, strict_score

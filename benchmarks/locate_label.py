@@ -15,11 +15,11 @@ from collections import Counter
 from typing import Any
 
 import torch
-from record import header, write
 
 import anyner
 from anyner.architectures.locate_label.head import Head
 from anyner.architectures.locate_label.network import SpanReader
+from anyner.benchmark.record import header, write
 from anyner.encoding.batch import batch_of
 from anyner.evaluation.words import WordRuler, default_words
 from anyner.inference.proposing import arithmetic

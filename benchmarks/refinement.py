@@ -10,11 +10,11 @@ import json
 from collections import Counter
 
 import torch
-from record import header, write
 
 import anyner
 from anyner.architectures.diffusion_ner.config import DiffusionOptions
 from anyner.architectures.diffusion_ner.head import Head
+from anyner.benchmark.record import header, write
 from anyner.document import Document
 from anyner.encoding.batch import batch_of
 from anyner.inference.recognizer import Choice

@@ -1,8 +1,4 @@
-"""How fast a model predicts, as ratios within one run on the same documents; one JSON file a run.
-
-device ratio      encoder + head, tensors ready, to proposals, over the encoder alone
-end to end        documents in, documents out, in sentences a second
-end-to-end ratio  the same over tokenising and encoding the documents
+"""How fast a model predicts: device ratio, end-to-end rate and ratio (src/anyner/benchmark/speed.py); one JSON file a run.
 
 python benchmarks/speed.py MODEL CORPUS -o benchmarks/results/speed-NAME.json
 """
@@ -11,78 +7,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
-from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
-
-import torch
-from record import header, write
 
 import anyner
-from anyner.encoding.batch import Batch, batch_of
-from anyner.inference.batching import batches, window_size
-from anyner.inference.proposing import arithmetic
-from anyner.inference.recognizer import BATCH_TOKENS, Choice, Recognizer
-
-DEVICE_TOKENS = 65_536
-"""Batches for the device ratio are this large, so that the device and not the launching of its kernels is measured."""
-
-
-def best_seconds(work: Callable[[], object], repeats: int) -> float:
-    """The fastest of several runs: what the work needs when nothing disturbs it."""
-    times = []
-    for _ in range(repeats + 1):
-        began = time.perf_counter()
-        work()
-        if torch.cuda.is_available():
-            torch.cuda.synchronize()
-        times.append(time.perf_counter() - began)
-    return min(times[1:])
-
-
-def device_batches(recognizer: Recognizer, documents: tuple[anyner.Document, ...], tokens: int) -> list[Batch]:
-    windows = recognizer.windows(documents)
-    sizes = [window_size(window) for window in windows]
-    order = sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True)
-    frame = recognizer.vocabulary.frame
-    device, features = recognizer.proposer.device, recognizer.model.encoder.features
-    return [
-        batch_of([windows[i] for i in places], frame, recognizer.proposer.prompt, features).to(device)
-        for places in batches(sizes, order, tokens)
-    ]
-
-
-def measure(recognizer: Recognizer, documents: tuple[anyner.Document, ...], tokens: int, repeats: int) -> dict[str, float]:
-    model, decoding, draw = recognizer.model.eval(), recognizer.decoding(Choice()), recognizer.proposer.draw
-    device, precision = recognizer.proposer.device, recognizer.proposer.precision
-    ready = device_batches(recognizer, documents, DEVICE_TOKENS)
-
-    @torch.no_grad()
-    def encode(prepared: list[Batch]) -> None:
-        with arithmetic(device, precision):
-            for batch in prepared:
-                model.encoder.encode(batch)
-
-    @torch.no_grad()
-    def propose() -> None:
-        with arithmetic(device, precision):
-            for batch in ready:
-                model.propose(batch, decoding, draw)
-
-    encoder_alone = best_seconds(lambda: encode(ready), repeats)
-    to_proposals = best_seconds(propose, repeats)
-    tokenise_and_encode = best_seconds(lambda: encode(device_batches(recognizer, documents, tokens)), repeats)
-    end_to_end = best_seconds(lambda: list(recognizer.stream(documents, batch_tokens=tokens)), repeats)
-    return {
-        "device_ratio": round(to_proposals / encoder_alone, 3),
-        "end_to_end_sentences_per_second": round(len(documents) / end_to_end, 1),
-        "end_to_end_ratio": round(end_to_end / tokenise_and_encode, 3),
-        "encoder_alone_seconds": round(encoder_alone, 4),
-        "to_proposals_seconds": round(to_proposals, 4),
-        "tokenise_and_encode_seconds": round(tokenise_and_encode, 4),
-        "end_to_end_seconds": round(end_to_end, 4),
-    }
+from anyner.benchmark.record import write
+from anyner.benchmark.speed import speed
+from anyner.inference.recognizer import BATCH_TOKENS
 
 
 def main() -> None:
@@ -96,17 +26,8 @@ def main() -> None:
     arguments = parser.parse_args()
     for plugin in arguments.plugin:
         import_module(plugin)
-    recognizer = anyner.load(arguments.model)
     documents = anyner.read(arguments.corpus).documents
-    measured = {
-        **header("speed"),
-        "architecture": recognizer.config.architecture,
-        "encoder": Path(recognizer.config.encoder.source).name,
-        "documents": len(documents),
-        "batch_tokens": arguments.batch_tokens,
-        "device_ratio_batch_tokens": DEVICE_TOKENS,
-        **measure(recognizer, documents, arguments.batch_tokens, arguments.repeats),
-    }
+    measured = speed(anyner.load(arguments.model), documents, arguments.batch_tokens, arguments.repeats)
     print(json.dumps(measured, indent=1))
     if arguments.output:
         write(measured, arguments.output)

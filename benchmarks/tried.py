@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from record import header, write
+from anyner.benchmark.record import header, write
 
 
 def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -12,9 +12,8 @@ import json
 import tempfile
 from typing import Any
 
-from record import header, write
-
 import anyner
+from anyner.benchmark.record import header, write
 from anyner.training.config import Recipe
 
 

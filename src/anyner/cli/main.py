@@ -25,6 +25,7 @@ COMMANDS = {
     "evaluate": "Score a model on a corpus.",
     "inspect": "Tell what is in a corpus, and what is wrong with it.",
     "convert": "Write a corpus in another format.",
+    "benchmark": "Measure accuracy, speed and memory of a recipe or a model.",
     "models": "List the models that come with this installation.",
     "info": "Tell about this installation, or about a model.",
 }

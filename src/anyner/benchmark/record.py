@@ -14,13 +14,20 @@ from typing import Any
 import torch
 import transformers
 
-import anyner
+from anyner.storage.files import write_text
+from anyner.version import __version__
 
 
 def header(what: str) -> dict[str, Any]:
     """The kind of result, the command that made it, when, and on what."""
-    command = "python " + shlex.join([Path(sys.argv[0]).as_posix(), *sys.argv[1:]])
-    return {"what": what, "command": command, "date": datetime.now(UTC).date().isoformat(), "machine": machine()}
+    return {"what": what, "command": command(), "date": datetime.now(UTC).date().isoformat(), "machine": machine()}
+
+
+def command() -> str:
+    """What was typed: a script is named as it lies in the project, the command line by its own name."""
+    program = Path(sys.argv[0])
+    named = ["anyner"] if program.stem in ("anyner", "__main__") else ["python", program.as_posix()]
+    return shlex.join([*named, *sys.argv[1:]])
 
 
 def machine() -> dict[str, str]:
@@ -30,11 +37,11 @@ def machine() -> dict[str, str]:
         "python": platform.python_version(),
         "torch": torch.__version__,
         "transformers": transformers.__version__,
-        "anyner": anyner.__version__,
+        "anyner": __version__,
     }
 
 
 def write(result: Mapping[str, Any], path: str | Path) -> None:
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_text(target, json.dumps(result, indent=1, ensure_ascii=False) + "\n")

@@ -1,0 +1,84 @@
+"""Trains a recipe, or takes a model that is trained, and scores it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+
+from anyner.api import evaluate, train
+from anyner.benchmark.record import header
+from anyner.document import Document
+from anyner.errors import AnynerError
+from anyner.storage.files import RECIPE
+from anyner.storage.load import load
+from anyner.training.config import Recipe
+from anyner.training.data import read_data
+from anyner.training.progress import Listener
+
+
+def trained(recipe: Recipe, folder: Path, listener: Listener | None) -> None:
+    """A training that is interrupted is scored all the same, with the best epoch so far; the result says how many there were."""
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+    try:
+        train(recipe, folder, listener=listener)
+    except KeyboardInterrupt:
+        if not (folder / "config.json").is_file():
+            raise
+
+
+def scored(
+    folder: Path, documents: Iterable[Document] | None, side_by_side: int = 1, scored_on: str | None = None
+) -> dict[str, Any]:
+    """How a model folder was trained and, unless there are no `documents`, its scores on them.
+
+    `scored_on` names their corpus if it is not the recipe's own.
+    """
+    recipe, epochs = training_of(folder)
+    best = max(epochs, key=lambda epoch: epoch["dev_f1"])
+    result = {
+        **header("accuracy"),
+        "recipe": recipe.model_dump(mode="json", exclude_defaults=True),
+        "seed": recipe.training.seed,
+        "runs_side_by_side": side_by_side,
+        "training_seconds": round(epochs[-1]["seconds"], 1),
+        "training_sentences_per_second": median(epoch["sentences_per_second"] for epoch in epochs),
+        "epochs": len(epochs),
+        "best_epoch": best["epoch"],
+        "dev_f1": best["dev_f1"],
+        "peak_gpu_bytes": torch.cuda.max_memory_allocated() if torch.cuda.is_available() else None,
+    }
+    if scored_on is not None:
+        result["scored_on"] = scored_on
+    if documents is not None:
+        result["test"] = evaluate(load(folder), documents).to_json()
+    return result
+
+
+def training_of(folder: Path) -> tuple[Recipe, Sequence[dict[str, Any]]]:
+    """The recipe of a model folder, and what it wrote down after every epoch."""
+    recorded = folder / "metrics.jsonl"
+    if not (folder / RECIPE).is_file() or not recorded.is_file():
+        raise AnynerError(f"{folder}: does not say how it was trained ({RECIPE} and {recorded.name}): benchmark its recipe")
+    epochs = [json.loads(line) for line in recorded.read_text(encoding="utf-8").splitlines()]
+    if not epochs:
+        raise AnynerError(f"{recorded}: holds no epoch")
+    return Recipe.read(folder / RECIPE), epochs
+
+
+def test_documents(recipe: Recipe) -> tuple[Document, ...]:
+    documents = read_data(recipe.data, recipe.text).test
+    if not documents:
+        raise AnynerError("the recipe names no test documents: name a corpus to score on")
+    return documents
+
+
+def name_of(recipe: Recipe, corpus: str | None = None) -> str:
+    """architecture-corpus-encoder-seed, as results files are named; `corpus` if it is not the recipe's own."""
+    named = corpus or Path(recipe.data.folder or "synthetic").name
+    return f"{recipe.architecture}-{named}-{Path(recipe.encoder.source).name}-seed{recipe.training.seed}"

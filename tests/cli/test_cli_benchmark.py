@@ -1,0 +1,89 @@
+"""`anyner benchmark`: files in the form of the project's own results."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import anyner_command
+
+import anyner
+from anyner.cli import benchmark as command
+from anyner.cli.benchmark import _corpus_name
+from anyner.corpora.synthetic import synthetic
+
+RECIPE = """
+data: {synthetic: {contiguous: true, train: 30, dev: 10, test: 8}}
+encoder: {fresh_width: 16, fresh_layers: 1, fresh_vocabulary: 200}
+training: {epochs: 2, batch_sentences: 8, encoder_lr: 3.0e-3, head_lr: 3.0e-3}
+"""
+
+
+@pytest.fixture
+def recipe(tmp_path: Path) -> Path:
+    path = tmp_path / "small.yaml"
+    path.write_text(RECIPE, encoding="utf-8")
+    return path
+
+
+def read(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def test_a_recipe_is_trained_for_each_seed_and_measured(recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "WORDS", (1000, 2000))
+    answer = anyner_command(
+        "benchmark", recipe, "--seeds", 2, "-o", tmp_path / "out", "--keep", tmp_path / "models", "--repeats", 1
+    )
+    assert answer.code == 0, answer.err
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    plain = "biaffine-synthetic-fresh-seed"
+    assert names == {f"{plain}0.json", f"{plain}1.json", f"speed-{plain}0.json", f"memory-{plain}0.json"}
+    assert answer.out.count("\n") == 4 and "measuring speed" in answer.err
+    for seed in (0, 1):
+        result, model = read(tmp_path / "out" / f"{plain}{seed}.json"), anyner.load(tmp_path / "models" / f"{plain}{seed}")
+        test = synthetic(8, contiguous=True, split="test").documents
+        assert result["test"]["strict"]["f1"] == pytest.approx(anyner.evaluate(model, test).strict.f1)
+        assert (result["what"], result["seed"], result["epochs"]) == ("accuracy", seed, 2)
+        assert result["command"].split()[-1] and "recipe" in result
+    speed, memory = read(tmp_path / "out" / f"speed-{plain}0.json"), read(tmp_path / "out" / f"memory-{plain}0.json")
+    assert speed["device_ratio"] >= 0.5 and speed["documents"] == 8
+    assert [one["words"] >= words for one, words in zip(memory["documents"], (1000, 2000), strict=True)] == [True, True]
+
+
+def test_a_trained_model_is_scored_on_another_corpus(recipe: Path, tmp_path: Path) -> None:
+    anyner.train(recipe, tmp_path / "model")
+    corpus = tmp_path / "posts.jsonl"
+    anyner.write(synthetic(5, seed=3, contiguous=True).documents, corpus, "jsonl")
+    answer = anyner_command("benchmark", tmp_path / "model", corpus, "--only", "accuracy", "-o", tmp_path / "out", "-q")
+    assert (answer.code, answer.err) == (0, "")
+    result = read(tmp_path / "out/biaffine-posts-fresh-seed0.json")
+    assert result["scored_on"] == str(corpus)
+    assert "on 5 documents" in answer.out
+
+
+def test_what_is_missing_is_told_before_anything_is_trained(recipe: Path, tmp_path: Path) -> None:
+    anyner_command("benchmark", tmp_path / "none.yaml").assert_one_line("there is no recipe")
+    anyner_command("benchmark", tmp_path / "none").assert_one_line("there is no model folder")
+    (tmp_path / "empty").mkdir()
+    anyner_command("benchmark", tmp_path / "empty", "-q").assert_one_line("does not say how it was trained")
+    anyner_command("benchmark", recipe, tmp_path / "none.jsonl").assert_one_line("no such file")
+    anyner.write(synthetic(5, contiguous=True).documents, tmp_path / "some.jsonl", "jsonl")
+    own = ("data.synthetic=null", f"data.train={tmp_path}/some.jsonl", f"data.dev={tmp_path}/some.jsonl")
+    no_test = (*(part for change in own for part in ("--set", change)), "--keep", tmp_path / "models")
+    anyner_command("benchmark", recipe, *no_test).assert_one_line("names no test documents")
+    assert not (tmp_path / "models").exists()
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    anyner_command("benchmark", recipe, "-o", tmp_path / "file").assert_one_line("not a folder")
+    assert anyner_command("benchmark", recipe, "--only", "beauty").code == 2
+    assert anyner_command("benchmark", tmp_path / "empty", "--seeds", "2").code == 2
+
+
+def test_results_are_named_by_their_corpus() -> None:
+    assert _corpus_name("data/genia/test.jsonl.xz") == "genia"
+    assert _corpus_name("posts.jsonl") == "posts"
+    assert _corpus_name("test.jsonl") == "test"
+    assert _corpus_name("synthetic:contiguous:test") == "synthetic"
