@@ -23,7 +23,7 @@ C = len(LABELS)
 SWITCHES: list[dict[str, Any]] = [
     {}, {"positions": "factorised"}, {"positions": "vanilla"}, {"parts": False}, {"occurrences": False}, {"unit": "pieces"},
     {"token_embedding": False}, {"word_positions": False}, {"reads": "pieces"}, {"weighting": "code"}, {"negatives": 0.5},
-    {"layers": 1}, {"decoder": "encoder", "width": None},
+    {"layers": 1}, {"decoder": "encoder", "width": None}, {"distances": 3},
 ]  # fmt: skip
 
 
@@ -190,3 +190,16 @@ def test_what_cannot_be_written_is_told() -> None:
         assert reason is not None
         assert key in reason
     assert Config(longest=2, unit="pieces").unreachable(entities[:1], [2, 2])[0] is not None
+
+
+@torch.no_grad()
+def test_a_row_knows_how_far_its_next_word_is() -> None:
+    plain, head = head_of(contiguous=False), head_of(contiguous=False, distances=2)
+    head.load_state_dict(plain.state_dict(), strict=False)
+    assert head.forwards.generator.distances is not None
+    states, gold, draw = states_of(), gold_of(), Draw(0, 1)
+    assert torch.equal(
+        head.loss(states, gold, draw)["generation"].numerator, plain.loss(states, gold, draw)["generation"].numerator
+    )
+    head.forwards.generator.distances[1] += 1.0
+    assert head.loss(states, gold, draw)["generation"].numerator != plain.loss(states, gold, draw)["generation"].numerator

@@ -42,6 +42,8 @@ class Config(GenerationConfig):
     word_positions: bool | None = None
     """Whether words know where they are when they are read and pointed at, or only rows do (the paper). Left open: not for a
     pretrained decoder, which knows its words without."""
+    distances: int = Field(default=0, ge=0)
+    """Distances that a row tells apart when it points at its next word, all farther ones being one; 0: none (the paper)."""
     longest: int | None = Field(default=None, ge=1)
     """Most units of an entity; left open: half more than the longest of the training corpus."""
     most_units: int | None = Field(default=None, ge=1)

@@ -71,6 +71,8 @@ class Generator(nn.Module):
         self.asking = nn.Identity() if self.native else nn.Linear(shape.width, shape.width)
         self.pointed = nn.Identity() if self.native else nn.Linear(shape.width, shape.width)
         self.symbol_bias = nn.Parameter(torch.zeros(labels + SPECIAL))
+        away = config.distances if not config.contiguous else 0
+        self.distances = nn.Parameter(torch.zeros(away, shape.width)) if away else None
         self.sharpness = 1.0 if self.native else shape.width**-0.5
         self.dropout = nn.Dropout(config.dropout)
 
@@ -127,6 +129,9 @@ class Generator(nn.Module):
         else:
             pointed = rows.from_grid(rows.to_grid(asking) @ sentences.keys.transpose(1, 2), last.shape[1])  # (N, T, U)
             candidates = torch.arange(pointed.shape[-1], device=last.device)  # (U,)
+            if self.distances is not None:
+                away = (candidates - last[..., None] - 1).clamp(0, len(self.distances) - 1)  # (N, T, U)
+                pointed = pointed + (asking @ self.distances.T.to(asking.dtype)).gather(2, away)
         allowed = legal(first[:, None], last, lengths, candidates, self.rules)
         if unknown is not None:
             allowed[..., : self.rules.labels] &= ~unknown[rows.sentence][:, None]
