@@ -7,9 +7,12 @@ import pytest
 import torch
 from diffusion_batches import decoding, head_of
 from head_batches import ENTITIES, LABELS, LENGTHS, alone, gold_of, states_of
+from hypothesis import given
+from hypothesis import strategies as st
 
 from anyner.architectures.diffusion_ner.config import Config
 from anyner.architectures.diffusion_ner.denoiser import Answers, Pointed
+from anyner.architectures.diffusion_ner.head import _best_of_each
 from anyner.architectures.diffusion_ner.matching import by_inputs
 from anyner.architectures.diffusion_ner.noising import noised
 from anyner.architectures.draw import Draw
@@ -148,10 +151,10 @@ def test_options_decide_how_spans_and_steps_go() -> None:
     head.denoiser = perfect = Perfect(0, 1, 2)  # type: ignore[assignment]
     states = states_of((4,))
     for options, steps, found in (
-        ({"spans": 3, "steps": 1}, [999], 3),
-        ({"spans": 5, "steps": 2, "samples": 3}, [999, 499] * 3, 30),
-        ({"spans": 5, "steps": 2, "every_step": False}, [999, 499], 5),
-        ({"spans": 2, "steps": 4, "renewal": True}, [999, 749, 499, 249], 8),
+        ({"spans": 3, "steps": 1}, [999], 1),
+        ({"spans": 5, "steps": 2, "samples": 3}, [999, 499] * 3, 3),
+        ({"spans": 5, "steps": 2, "every_step": False}, [999, 499], 1),
+        ({"spans": 2, "steps": 4, "renewal": True}, [999, 749, 499, 249], 1),
     ):  # fmt: skip
         perfect.asked.clear()
         proposals = head.propose(states, decoding(head, **options), Draw(0)).on_host()  # type: ignore[arg-type]
@@ -189,3 +192,13 @@ def test_what_it_can_express_and_what_is_refused() -> None:
     assert Config().unreachable(entities, [1] * 4) == [None, "a second label on the same words", "discontinuous"]
     with pytest.raises(ValueError, match="multiple of heads"):
         Config(width=10, heads=4)
+
+
+@given(rows=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=30))
+def test_of_answers_for_one_span_the_best_is_kept_and_of_equal_ones_the_first(rows: list[tuple[int, int]]) -> None:
+    best: dict[int, int] = {}
+    for place, (span, score) in enumerate(rows):
+        if span not in best or score > rows[best[span]][1]:
+            best[span] = place
+    spans, scores = torch.tensor([span for span, _ in rows], dtype=torch.long), torch.tensor([float(own) for _, own in rows])
+    assert _best_of_each(spans, scores).tolist() == [best[span] for span in sorted(best)]

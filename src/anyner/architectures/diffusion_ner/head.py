@@ -29,7 +29,7 @@ from anyner.layers.contiguous import Entities
 
 @dataclass(frozen=True, slots=True)
 class DenoisedSpans(base.Proposals):
-    """P spans that ended as some entity; several may have ended as the same."""
+    """P spans that ended as some entity; of those that ended as the same words, the best of each sample."""
 
     place: Tensor  # (P, 5) sentence, first word, last word (inclusive), label, sample
     score: Tensor  # (P,) mean of the three probabilities
@@ -152,7 +152,9 @@ class Head(base.Head):
         score = (left + right + type_) / 3
         sentence, slot = ((label > 0) & (first <= last) & (score >= least)).nonzero().unbind(1)  # (P,) each
         chosen = (first[sentence, slot], last[sentence, slot], label[sentence, slot] - 1)
-        return torch.stack([sentence, *chosen], dim=1), score[sentence, slot]
+        place, score = torch.stack([sentence, *chosen], dim=1), score[sentence, slot]
+        best = _best_of_each((place[:, 0] * answers.left.shape[2] + place[:, 1]) * answers.left.shape[2] + place[:, 2], score)
+        return place[best], score[best]
 
 
 def _side_by_side(pointed: Sequence[Pointed]) -> Pointed:
@@ -161,3 +163,12 @@ def _side_by_side(pointed: Sequence[Pointed]) -> Pointed:
         return pointed[0]
     parts = zip(*((one.spans, one.left, one.right) for one in pointed), strict=True)
     return Pointed(*(torch.cat(part, dim=1) for part in parts))
+
+
+def _best_of_each(span: Tensor, score: Tensor) -> Tensor:
+    """Of each span's answers the best, of equal ones the first: their places. Dozens are the same; the host is spared them."""
+    by_score = score.argsort(descending=True, stable=True)  # (P,)
+    sorted_span, order = span[by_score].sort(stable=True)
+    begins = torch.ones_like(sorted_span, dtype=torch.bool)
+    begins[1:] = sorted_span[1:] != sorted_span[:-1]
+    return by_score[order[begins]]
