@@ -69,15 +69,18 @@ def _interval(result: Result) -> str:
     return f"{100 * low:.1f} to {100 * high:.1f}"
 
 
+def slice_f1(group: str, name: str, result: Result) -> float | None:
+    """F1 on a part of the test entities; None where gold has none of them."""
+    slices = (one for one in result["test"]["slices"] if (one["group"], one["name"]) == (group, name) and one["gold"])
+    return next((float(one["f1"]) for one in slices), None)
+
+
 def _slice(group: str, name: str, result: Result) -> str:
-    """F1 on a part of the test entities; empty where gold has none of them."""
-    for one in result["test"]["slices"]:
-        if (one["group"], one["name"]) == (group, name) and one["gold"]:
-            return f"{100 * one['f1']:.1f}"
-    return ""
+    f1 = slice_f1(group, name, result)
+    return "" if f1 is None else f"{100 * f1:.1f}"
 
 
-_TRAINED: Columns = {
+TRAINED: Columns = {
     "corpus": _corpus,
     "architecture": lambda r: str(_recipe(r, "architecture") or "biaffine"),
     "encoder": _encoder,
@@ -156,11 +159,11 @@ def _steps(steps: int, row: Result) -> str:
 
 
 KINDS: Mapping[str, Kind] = {
-    "accuracy": Kind(_trainings(scored=True), {**_TRAINED, **_TEST, "95 % interval": _interval, **_TRAINING}),
+    "accuracy": Kind(_trainings(scored=True), {**TRAINED, **_TEST, "95 % interval": _interval, **_TRAINING}),
     "shapes": Kind(
         _trainings(scored=True),
         {
-            **{name: column for name, column in _TRAINED.items() if name != "dev F1"},
+            **{name: column for name, column in TRAINED.items() if name != "dev F1"},
             **_TEST,
             "flat": partial(_slice, "shape", "flat"),
             "nested": partial(_slice, "shape", "nested"),
@@ -169,7 +172,7 @@ KINDS: Mapping[str, Kind] = {
             "discontinuous": partial(_slice, "discontinuous", "mentions"),
         },
     ),
-    "chosen": Kind(_trainings(scored=False), {**_TRAINED, **_TRAINING}),
+    "chosen": Kind(_trainings(scored=False), {**TRAINED, **_TRAINING}),
     "speed": Kind(
         _every("speed"),
         {

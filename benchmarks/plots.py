@@ -5,16 +5,22 @@ python benchmarks/plots.py
 
 from __future__ import annotations
 
-import json
 from itertools import pairwise
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import matplotlib as mpl
+from columns import Result, slice_f1
 from matplotlib import pyplot as plt
+from summary import CORPORA, SHAPES, scored
+from tables import read_results
 
 ROOT = Path(__file__).resolve().parent.parent
 FIGURES = ROOT / "docs/figures"
+SMALL, ALL_SHAPES = "minilm", "genia_disc"
+"""The encoder and the corpus that the figures over all architectures are about."""
+Results = list[tuple[str, Result]]
 INK, ACCENT, PALE = "#1f2937", "#2563eb", "#bfdbfe"
 
 
@@ -115,6 +121,49 @@ def growth(result: dict[str, Any], path: Path) -> None:
     finished(figure, axes, path)
 
 
+def f1_and_speed(results: Results, path: Path) -> None:
+    """Every architecture with a small encoder: strict F1 on test against sentences a second, one panel for each corpus."""
+    rates = {
+        r["architecture"]: r["end_to_end_sentences_per_second"]
+        for _, r in results
+        if r["what"] == "speed" and r["encoder"] == SMALL
+    }
+    runs = scored(results)
+    corpora = [corpus for corpus in CORPORA if sum(key[1:] == (SMALL, corpus) and key[0] in rates for key in runs) > 1]
+    if not corpora:
+        return
+    figure, panels = plt.subplots(1, len(corpora), figsize=(0.8 + 2.9 * len(corpora), 2.7), squeeze=False)
+    for axes, corpus in zip(panels[0], corpora, strict=True):
+        for architecture, rate in rates.items():
+            own = [run["test"]["strict"]["f1"] for run in runs.get((architecture, SMALL, corpus), [])]
+            if own:
+                axes.plot(rate, 100 * mean(own), "o", color=ACCENT)
+                axes.annotate(architecture, (rate, 100 * mean(own)), xytext=(4, 4), textcoords="offset points", fontsize=7)
+        axes.set(title=corpus, xlabel="sentences a second", ylabel="strict F1, %", xscale="log")
+        axes.margins(0.35)
+        axes.spines[["top", "right"]].set_visible(False)
+    finished(figure, panels[0][0], path)
+
+
+def f1_by_shape(results: Results, path: Path) -> None:
+    """Every architecture with a small encoder on the corpus that has all shapes."""
+    runs = {key[0]: own for key, own in scored(results).items() if key[1:] == (SMALL, ALL_SHAPES)}
+    if not runs:
+        return
+    figure, axes = plt.subplots(figsize=(6.4, 2.8))
+    width = 0.8 / len(runs)
+    for place, (architecture, own) in enumerate(sorted(runs.items())):
+        f1 = [[slice_f1(group, name, run) or 0.0 for run in own] for group, name in SHAPES.values()]
+        shade = mpl.colormaps["viridis"](0.1 + 0.8 * place / max(len(runs) - 1, 1))
+        axes.bar(
+            [x + place * width for x in range(len(f1))], [100 * mean(one) for one in f1], width, label=architecture, color=shade
+        )
+    axes.set_xticks([x + 0.4 - width / 2 for x in range(len(SHAPES))], list(SHAPES))
+    axes.set(ylabel="strict F1, %", ylim=(0, 100))
+    axes.legend(fontsize=7, frameon=False, ncols=3)
+    finished(figure, axes, path)
+
+
 def finished(figure: Any, axes: Any, path: Path) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(colors=INK, labelsize=8)
@@ -137,11 +186,13 @@ DRAWN = (
 
 def main() -> None:
     mpl.rcParams.update({"svg.hashsalt": "anyner", "font.size": 9, "axes.labelsize": 8})
-    for file in sorted((ROOT / "benchmarks/results").glob("*.json")):
-        result = json.loads(file.read_text(encoding="utf-8"))
+    results = read_results(ROOT / "benchmarks/results")
+    for name, result in results:
         for what, ending, draw in DRAWN:
             if result["what"] == what:
-                draw(result, FIGURES / f"{file.stem}{ending}.svg")
+                draw(result, FIGURES / f"{Path(name).stem}{ending}.svg")
+    f1_and_speed(results, FIGURES / "f1-and-speed.svg")
+    f1_by_shape(results, FIGURES / "f1-by-shape.svg")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Writes the tables of the pages from benchmarks/results/*.json.
 
-A table stands between `<!-- table: KIND -->` and `<!-- end -->`; KIND is one of benchmarks/columns.py. `column=value` behind it
-keeps the rows that have this there, and leaves the column out: `<!-- table: speed architecture=set_gner -->`.
+A table stands between `<!-- table: KIND -->` and `<!-- end -->`; KIND is one of benchmarks/columns.py or
+benchmarks/summary.py. `column=value` behind it keeps the rows that have this there, and leaves the column out, as in
+`<!-- table: speed architecture=set_gner -->`.
 
 python benchmarks/tables.py            writes them
 python benchmarks/tables.py --check    fails if one of them is not what the results say
@@ -16,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from columns import KINDS, Result
+from summary import SUMMARIES, Row
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
@@ -27,18 +29,22 @@ _NOTHING = "No results yet.\n"
 
 def table(kind: str, results: Iterable[tuple[str, Result]], only: Mapping[str, str]) -> str:
     """The rows of one kind, by file name, of which the columns named in `only` have that value."""
+    rows = SUMMARIES[kind](results) if kind in SUMMARIES else _rows(kind, results)
+    kept = [row for row in rows if all(row[name].strip("`") == value for name, value in only.items())]
+    if not kept:
+        return _NOTHING
+    shown = [name for name in kept[0] if name == "file" or name not in only]
+    lines = [shown, ["---"] * len(shown), *([row[name] for name in shown] for row in kept)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _rows(kind: str, results: Iterable[tuple[str, Result]]) -> list[Row]:
     columns = KINDS[kind].columns
-    shown = [*(name for name in columns if name not in only), "file"]
-    rows = [
+    return [
         {**{name: cell(row) for name, cell in columns.items()}, "file": f"`{file}`"}
         for file, result in results
         for row in KINDS[kind].rows(result)
     ]
-    kept = [row for row in rows if all(row[name].strip("`") == value for name, value in only.items())]
-    if not kept:
-        return _NOTHING
-    lines = [shown, ["---"] * len(shown), *([row[name] for name in shown] for row in kept)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 def read_results(folder: Path) -> list[tuple[str, Result]]:

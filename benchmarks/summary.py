@@ -1,0 +1,64 @@
+"""Tables that bring many results files together: a row for an architecture, means over seeds."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from statistics import mean, stdev
+
+from columns import TRAINED, Result, slice_f1
+
+CORPORA = ("genia", "genia_lf", "genia_disc", "cadec", "conll03", "litbank")
+SHAPES = {
+    "flat": ("shape", "flat"),
+    "nested": ("shape", "nested"),
+    "crossing": ("shape", "crossing"),
+    "discontinuous": ("discontinuous", "mentions"),
+}
+Row = Mapping[str, str]
+Key = tuple[str, str, str]
+
+
+def scored(results: Iterable[tuple[str, Result]]) -> dict[Key, list[Result]]:
+    """Trainings that were scored on test, by architecture, encoder and corpus."""
+    found: dict[Key, list[Result]] = defaultdict(list)
+    for _, result in results:
+        if result["what"] == "accuracy" and "test" in result:
+            architecture, encoder, corpus = (TRAINED[name](result) for name in ("architecture", "encoder", "corpus"))
+            found[architecture, encoder, corpus].append(result)
+    return found
+
+
+def mean_and_spread(f1: list[float]) -> str:
+    """In percent; the spread is the standard deviation over seeds."""
+    if len(f1) < 2:
+        return "".join(f"{100 * one:.1f}" for one in f1)
+    return f"{100 * mean(f1):.1f} ± {100 * stdev(f1):.1f} ({len(f1)})"
+
+
+def matrix(results: Iterable[tuple[str, Result]]) -> list[Row]:
+    """Strict F1 of every architecture and encoder on every corpus."""
+    found = scored(results)
+    rows = []
+    for architecture, encoder in sorted({key[:2] for key in found}):
+        cells = {
+            corpus: mean_and_spread([own["test"]["strict"]["f1"] for own in found.get((architecture, encoder, corpus), [])])
+            for corpus in CORPORA
+        }
+        rows.append({"architecture": architecture, "encoder": encoder, **cells})
+    return rows
+
+
+def by_shape(results: Iterable[tuple[str, Result]]) -> list[Row]:
+    """Strict F1 on entities of each shape."""
+    rows = []
+    for (architecture, encoder, corpus), runs in sorted(scored(results).items()):
+        cells = {
+            name: mean_and_spread([f1 for run in runs if (f1 := slice_f1(group, one, run)) is not None])
+            for name, (group, one) in SHAPES.items()
+        }
+        rows.append({"corpus": corpus, "architecture": architecture, "encoder": encoder, **cells})
+    return rows
+
+
+SUMMARIES: Mapping[str, Callable[[Iterable[tuple[str, Result]]], list[Row]]] = {"matrix": matrix, "by_shape": by_shape}

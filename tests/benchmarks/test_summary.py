@@ -1,0 +1,79 @@
+"""Tables and figures over many results: means over seeds, and nothing where there is no result."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from anyner import Document, Entity
+from anyner.evaluation.evaluate import evaluate_documents
+
+ROOT = Path(__file__).parent.parent.parent
+TEXT = "pain in neck and back"
+INNER, OUTER = Entity("X", ((0, 4),)), Entity("X", ((0, 12),))
+GAP = Entity("X", ((8, 12), (17, 21)))
+
+
+def run(architecture: str, corpus: str, seed: int, found: tuple[Entity, ...]) -> tuple[str, dict[str, Any]]:
+    gold = Document(TEXT, (INNER, OUTER, GAP))
+    test = evaluate_documents([gold], [Document(TEXT, found)]).to_json()
+    recipe = {"data": {"folder": f"data/{corpus}"}, "encoder": {"source": "models/minilm"}, "architecture": architecture}
+    return f"{architecture}-{corpus}-{seed}.json", {
+        "what": "accuracy",
+        "recipe": recipe,
+        "seed": seed,
+        "dev_f1": 0.5,
+        "test": test,
+    }
+
+
+def speed(architecture: str, rate: float) -> tuple[str, dict[str, Any]]:
+    measured = {"what": "speed", "architecture": architecture, "encoder": "minilm", "end_to_end_sentences_per_second": rate}
+    return f"speed-{architecture}.json", measured
+
+
+RESULTS = [
+    run("biaffine", "genia_disc", 0, (INNER, OUTER)),
+    run("biaffine", "genia_disc", 1, (INNER, OUTER, GAP)),
+    run("set_gner", "genia_disc", 0, (GAP,)),
+    speed("biaffine", 900.0),
+    speed("set_gner", 300.0),
+]
+
+
+@pytest.fixture
+def summary(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return import_module("summary")
+
+
+def test_a_row_has_the_mean_and_the_spread_over_seeds(summary: ModuleType) -> None:
+    two_of_three = 100 * 2 * 2 / 5
+    expected = f"{(two_of_three + 100) / 2:.1f} ± {(100 - two_of_three) / 2**0.5:.1f} (2)"
+    first, second = summary.matrix(RESULTS)
+    assert (first["architecture"], first["genia_disc"], first["cadec"]) == ("biaffine", expected, "")
+    assert (second["architecture"], second["genia_disc"]) == ("set_gner", "50.0")
+
+
+def test_shapes_are_told_apart(summary: ModuleType) -> None:
+    biaffine, generated = summary.by_shape(RESULTS)
+    assert biaffine["nested"] == "100.0 ± 0.0 (2)"
+    assert generated["nested"] == "0.0"
+    assert generated["discontinuous"] == "100.0"
+    assert biaffine["discontinuous"].startswith("50.0")
+
+
+def test_figures_over_all_architectures_are_drawn(summary: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("matplotlib")
+    plots = import_module("plots")
+    monkeypatch.setattr(plots, "ROOT", tmp_path)
+    for name in ("f1_and_speed", "f1_by_shape"):
+        getattr(plots, name)(RESULTS, tmp_path / f"{name}.svg")
+        drawn = (tmp_path / f"{name}.svg").read_text(encoding="utf-8")
+        assert "<svg" in drawn
+        getattr(plots, name)([], tmp_path / "none.svg")
+    assert not (tmp_path / "none.svg").exists()
