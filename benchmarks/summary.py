@@ -40,7 +40,7 @@ def matrix(results: Iterable[tuple[str, Result]]) -> list[Row]:
     """Strict F1 of every architecture and encoder on every corpus."""
     found = scored(results)
     rows = []
-    for architecture, encoder in sorted({key[:2] for key in found}):
+    for architecture, encoder in sorted({key[:2] for key in found if key[2] in CORPORA}):
         cells = {
             corpus: mean_and_spread([own["test"]["strict"]["f1"] for own in found.get((architecture, encoder, corpus), [])])
             for corpus in CORPORA
