@@ -52,7 +52,7 @@ def test_the_types_and_units_wanted_are_those_of_the_entities() -> None:
     parts = head.loss(states, gold, Draw(0, 1))
     # entities of the first sentence: words 0 to 4 (five, so one does not fit), 1 to 2, 0 and 3; of the second: its only word
     units = (4 + 1) + (2 + 1) + (2 + 1) + (1 + 1)
-    others = 1 + 0 + 1  # a word each where one begins nothing
+    others = 1 + 0 + 1 + 3  # a word each where one begins nothing, and one more entity at each of the three words that begin any
     assert float(parts["types"].denominator) == 4 + others
     assert float(parts["writing"].denominator) == units + 2 * others
     assert float(parts["last words"].denominator) == 4

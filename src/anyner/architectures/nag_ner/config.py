@@ -51,11 +51,11 @@ class Config(GenerationConfig):
     """Whether a block knows where its word stands and which of its entities it is to write; without neither (the ablation)."""
     head_word: bool = True
     """Whether a block also knows the vector of its word."""
-    negatives: int = Field(default=4, ge=0)
+    negatives: int = Field(default=1, ge=0)
     """Blocks of words that begin nothing for each entity of a sentence: those that look most as if they did."""
     copy_epochs: int = Field(default=0, ge=0)
     """First epochs in which the writer only learns to copy stretches of the sentence, without looking at entities."""
-    spare_negatives: int = Field(default=4, ge=0)
+    spare_negatives: int = Field(default=1, ge=0)
     """Such blocks beyond these, so that sentences without entities teach, too."""
 
     def fitted(self, facts: CorpusFacts) -> Self:

@@ -27,6 +27,7 @@ from anyner.architectures.settings import Decoding, HeadConfig
 from anyner.encoding.batch import Gold
 from anyner.encoding.encoder import Encoder, States
 from anyner.errors import AnynerError
+from anyner.layers.contiguous import number_in_sentence
 from anyner.layers.decoder import Rows
 from anyner.layers.decoder_choice import begin
 from anyner.text.windows import PieceCutter
@@ -152,26 +153,30 @@ class Head(base.Head):
     def _blocks(
         self, states: States, targets: BlockTargets, others: NDArray[np.int64], *, sought: Tensor, draw: Draw
     ) -> tuple[Blocks, int]:
-        """The blocks of all entities, then of `others`, words that begin none, the most sought. And how many the former are."""
-        config, sentences = self.settings, len(states.lengths)
-        entities = np.bincount(targets.sentence, minlength=sentences)  # (B,)
-        most = max(1, int((entities + others).max()))
+        """The blocks of all entities; of one more at each of their words, where there is none; and of `others`, words that begin
+        none, the most sought. And how many the first are.
+        """
+        sentences = len(states.lengths)
+        one_more = np.nonzero((targets.starts > 0) & (targets.starts < self.most))  # (N,) sentences and (N,) words
+        known = np.concatenate([targets.sentence, one_more[0]])  # of blocks whose words are known
         sentence = np.repeat(np.arange(sentences), others)
         slot = np.arange(len(sentence)) - (np.cumsum(others) - others)[sentence]
+        before = np.bincount(known, minlength=sentences)  # (B,)
+        most = max(1, int((before + others).max()))
         rank = np.zeros(len(sentence), dtype=np.int64)
-        if not config.starts:  # every rank is asked at every word then, so each must learn to say no
+        if not self.settings.starts:  # every rank is asked at every word then, so each must learn to say no
             rank = (draw.uniform("ranks", states.content_keys, most)[sentence, slot] * self.most).astype(np.int64)
         host = np.stack(
             [
-                np.concatenate([targets.sentence, sentence]),
-                np.concatenate([targets.number, entities[sentence] + slot]),
-                np.concatenate([targets.rank, rank]),
-                np.concatenate([targets.word, slot]),
+                np.concatenate([known, sentence]),
+                np.concatenate([_numbered(known, sentences), before[sentence] + slot]),
+                np.concatenate([targets.rank, targets.starts[one_more], rank]),
+                np.concatenate([targets.word, one_more[1], slot]),
             ]
         )
         placed = states.placed(host)  # (4, Q)
         chosen = sought.topk(min(max(1, int(others.max(initial=0))), sought.shape[1])).indices  # (B, N)
-        word = torch.cat([placed[3, : len(targets.word)], chosen[placed[0, len(targets.word) :], placed[3, len(targets.word) :]]])
+        word = torch.cat([placed[3, : len(known)], chosen[placed[0, len(known) :], placed[3, len(known) :]]])
         rows = Rows(placed[0], placed[0] * most + placed[1], sentences, most)
         return Blocks(rows, word, placed[2]), len(targets.word)
 
@@ -223,7 +228,6 @@ class Head(base.Head):
         annotated = torch.ones(len(blocks.word), len(self.labels), dtype=torch.bool, device=blocks.word.device)
         types = self._types(written, annotated)
         kind, label = types[:, 1:].max(1)  # (Q,) each
-        kind = torch.where(types[:, 0] > kind, -1e4, kind)  # where "no entity" is likelier there is none
         said = self.writer.said(sentences, blocks, written)
         everything = self._laid_out(said, blocks, states)
         layout = self._laid_out(only_best(said), blocks, states) if options.decoding == "greedy" else everything
@@ -246,25 +250,21 @@ class Head(base.Head):
         return WrittenBlocks(place, begins, kind.exp(), score, best.count, best.words, long_score)
 
     def _begun(self, states: States, decoding: Decoding) -> tuple[Tensor, Blocks, Tensor]:
-        """The probability that any entity begins at the words of blocks, blocks for all that are expected, and which of those
-        share their word with others: they may want the same entity.
+        """The probability that so many entities begin at the words of blocks, blocks for all that are expected, and which of
+        those share their word with others: they may want the same entity.
         """
         if self.starts is None:
-            probability = states.word_mask.float()  # (B, M)
-            number = torch.full_like(probability, self.most, dtype=torch.long)
+            more = states.word_mask.float()[..., None].expand(-1, -1, self.most)  # (B, M, O)
         else:
-            counts = self.starts(states.words).float().softmax(-1)  # (B, M, O + 1)
-            probability, number = 1 - counts[..., 0], counts[..., 1:].argmax(-1) + 1
-        chosen = states.word_mask & (probability >= decoding.thresholds.get("start", 0.0))
-        ranks = torch.arange(self.most, device=number.device)
-        asked = chosen[..., None] & (ranks < number[..., None])  # (B, M, O)
+            more = 1 - self.starts(states.words).float().softmax(-1).cumsum(-1)[..., :-1]  # that more than n begin there
+        asked = states.word_mask[..., None] & (more >= decoding.thresholds.get("start", 0.0))
         most = int(asked.sum((1, 2)).max())  # the host waits once, for how many blocks there are
         sentence, word, rank = asked.nonzero().unbind(1)  # (Q,) each
         place = (asked.flatten(1).cumsum(1) - 1)[sentence, word * self.most + rank]
-        crowded = (number[sentence, word] > 1).nonzero()[:, 0]
+        crowded = (asked.sum(2)[sentence, word] > 1).nonzero()[:, 0]
         return (
-            probability[sentence, word],
-            Blocks(Rows(sentence, sentence * most + place, len(chosen), most), word, rank),
+            more[sentence, word, rank],
+            Blocks(Rows(sentence, sentence * most + place, len(asked), most), word, rank),
             crowded,
         )
 
@@ -273,3 +273,11 @@ def _sure(score: Tensor, units: Tensor, total: Tensor | None) -> Tensor:
     """Rows of log scores as probabilities, 0 where there is none: among all rows, or the geometric mean of their positions."""
     sure = (score - total).exp() if total is not None else (score / (units + 1)).exp()
     return torch.where(score > IMPOSSIBLE, sure, 0.0)
+
+
+def _numbered(sentence: NDArray[np.int64], sentences: int) -> NDArray[np.int64]:
+    """Which of its sentence's each is, in the order they come: (N,)."""
+    order = np.argsort(sentence, kind="stable")
+    numbers = np.empty_like(sentence)
+    numbers[order] = number_in_sentence(sentence[order], sentences)
+    return numbers
