@@ -110,6 +110,7 @@ def certain(entities: list[tuple[int, int, WordEntity]], longest: int) -> dict[s
     return {
         "place": np.array([[s, e.first, rank, LABELS.index(e.label), e.last] for s, rank, e in entities]),
         "start": np.ones(rows),
+        "more": np.ones(rows),
         "kind": np.full(rows, 0.9),
         "score": np.tile([0.9, 0.4], (rows, 1)),
         "count": counts,

@@ -91,4 +91,7 @@ class Config(GenerationConfig):
     def thresholds(self) -> tuple[Threshold, ...]:
         grid = tuple(round(0.05 * i, 2) for i in range(1, 20))
         score = Threshold("score", 0.05, 0.3, grid)
-        return (Threshold("start", 0.05, 0.5, grid), score) if self.starts else (score,)
+        if not self.starts:
+            return (score,)
+        several = (Threshold("more", 0.05, 0.5, grid),) if (self.most_at_one_word or 1) > 1 else ()
+        return (Threshold("start", 0.05, 0.5, grid), score, *several)

@@ -44,11 +44,22 @@ class WrittenBlocks(base.Proposals):
 
     place: Tensor  # (Q, 5) sentence, word, rank, label, last word of an entity that does not fit
     start: Tensor  # (Q,) probability that an entity begins there
+    more: Tensor  # (Q,) that there is one more, if there are those of lower rank; the least of all ranks up to this
     kind: Tensor  # (Q,) probability of the label
     score: Tensor  # (Q, K) geometric mean of what was written; 0: there is none
     count: Tensor  # (Q, K) words of it
     words: Tensor  # (Q, K, W) counted from the block's word
     long_score: Tensor  # (Q,) that of an entity that does not fit, 0: there is none
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """Q blocks that are asked, and how likely it is that they have something to write."""
+
+    blocks: Blocks
+    start: Tensor  # (Q,)
+    more: Tensor  # (Q,)
+    crowded: Tensor  # (N,) which of them share their word with others: they may want the same entity
 
 
 class Head(base.Head):
@@ -223,7 +234,8 @@ class Head(base.Head):
         options = decoding.options
         assert isinstance(options, NagOptions)
         sentences = self.writer.read(states)
-        begins, blocks, crowded = self._begun(states, decoding)
+        begun = self._begun(states, decoding)
+        blocks, crowded = begun.blocks, begun.crowded
         written = self.writer(sentences, blocks)
         annotated = torch.ones(len(blocks.word), len(self.labels), dtype=torch.bool, device=blocks.word.device)
         types = self._types(written, annotated)
@@ -247,26 +259,23 @@ class Head(base.Head):
             there = (full[0].score[:, 0] > IMPOSSIBLE) & (found > IMPOSSIBLE)
             long_score = torch.where(there, _sure(full[0].score[:, 0], torch.full_like(last, self.longest), total), 0.0)
         place = torch.stack([blocks.rows.sentence, blocks.word, blocks.rank, label, last], dim=1)
-        return WrittenBlocks(place, begins, kind.exp(), score, best.count, best.words, long_score)
+        return WrittenBlocks(place, begun.start, begun.more, kind.exp(), score, best.count, best.words, long_score)
 
-    def _begun(self, states: States, decoding: Decoding) -> tuple[Tensor, Blocks, Tensor]:
-        """The probability that so many entities begin at the words of blocks, blocks for all that are expected, and which of
-        those share their word with others: they may want the same entity.
-        """
+    def _begun(self, states: States, decoding: Decoding) -> _Begun:
+        """Blocks for all entities that are expected."""
         if self.starts is None:
-            more = states.word_mask.float()[..., None].expand(-1, -1, self.most)  # (B, M, O)
+            reached = states.word_mask.float()[..., None].expand(-1, -1, self.most)  # (B, M, O)
         else:
-            more = 1 - self.starts(states.words).float().softmax(-1).cumsum(-1)[..., :-1]  # that more than n begin there
-        asked = states.word_mask[..., None] & (more >= decoding.thresholds.get("start", 0.0))
+            reached = 1 - self.starts(states.words).float().softmax(-1).cumsum(-1)[..., :-1]  # that more than n begin there
+        one_more = functional.pad(reached[..., 1:] / reached[..., :-1].clamp(min=1e-6), (1, 0), value=1.0).cummin(-1).values
+        chosen = states.word_mask & (reached[..., 0] >= decoding.thresholds.get("start", 0.0))
+        asked = chosen[..., None] & (one_more >= decoding.thresholds.get("more", 0.0))  # (B, M, O)
         most = int(asked.sum((1, 2)).max())  # the host waits once, for how many blocks there are
         sentence, word, rank = asked.nonzero().unbind(1)  # (Q,) each
         place = (asked.flatten(1).cumsum(1) - 1)[sentence, word * self.most + rank]
+        blocks = Blocks(Rows(sentence, sentence * most + place, len(asked), most), word, rank)
         crowded = (asked.sum(2)[sentence, word] > 1).nonzero()[:, 0]
-        return (
-            more[sentence, word, rank],
-            Blocks(Rows(sentence, sentence * most + place, len(asked), most), word, rank),
-            crowded,
-        )
+        return _Begun(blocks, reached[sentence, word, 0], one_more[sentence, word, rank], crowded)
 
 
 def _sure(score: Tensor, units: Tensor, total: Tensor | None) -> Tensor:
