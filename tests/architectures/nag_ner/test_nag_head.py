@@ -22,6 +22,7 @@ SWITCHES: list[dict[str, Any]] = [
     {}, {"space": "sentence"}, {"space": "vocab"}, {"tail": False}, {"starts": False}, {"start_positions": False},
     {"head_word": False}, {"causal": True}, {"negatives": 0, "spare_negatives": 0}, {"layers": 1}, {"contiguous": True},
     {"decoder": "encoder", "width": None}, {"longest": 1}, {"farthest": 2}, {"writing": "positions"},
+    {"copied": False},
 ]  # fmt: skip
 
 

@@ -51,6 +51,9 @@ class Config(GenerationConfig):
     """Whether a block knows where its word stands and which of its entities it is to write; without neither (the ablation)."""
     head_word: bool = True
     """Whether a block also knows the vector of its word."""
+    copied: bool = True
+    """Whether a position begins as the word that stands there if the entity has no gap, or as a mask alone (the paper). Only
+    where words are written."""
     negatives: int = Field(default=1, ge=0)
     """Blocks of words that begin nothing for each entity of a sentence: those that look most as if they did."""
     copy_epochs: int = Field(default=0, ge=0)

@@ -70,6 +70,7 @@ class Writer(nn.Module):
         self.start_norm = Norm(position_width)
         self.of_starts = nn.Linear(position_width, shape.width)
         self.of_head = nn.Linear(encoder.width, shape.width) if config.head_word else None
+        self.of_copied = nn.Linear(shape.width, shape.width) if config.copied and config.space == "pointer" else None
         self.types = nn.Linear(shape.width, labels + 1)  # 0: no entity
         assert config.farthest is not None
         self.out: WordsOut | PiecesOut = WordsOut(shape.width, config.longest + 1, config.farthest)
@@ -97,7 +98,19 @@ class Writer(nn.Module):
     def forward(self, sentences: Sentences, blocks: Blocks) -> Tensor:
         """What stands in each block: (Q, longest + 2, w)."""
         inputs = (self.mask + self.places).to(sentences.words.dtype) + self._tagged(sentences, blocks)[:, None]  # (Q, T, w)
+        if self.of_copied is not None:
+            inputs = inputs + self._copied(sentences, blocks)
         return self.decoder(inputs, blocks.rows, sentences.memory, causal=self.settings.causal)  # type: ignore[no-any-return]
+
+    def _copied(self, sentences: Sentences, blocks: Blocks) -> Tensor:
+        """What an entity without gaps would have at each position, none at that of the label: (Q, T, w)."""
+        assert self.of_copied is not None
+        copied = self.of_copied(sentences.words)  # (B, M, w)
+        word = blocks.word[:, None] + torch.arange(len(self.places) - 1, device=blocks.word.device)  # (Q, T - 1)
+        there = word < sentences.states.word_mask.sum(1)[blocks.rows.sentence][:, None]
+        flat = blocks.rows.sentence[:, None] * copied.shape[1] + word.clamp(max=copied.shape[1] - 1)
+        own = copied.flatten(0, 1).index_select(0, flat.flatten()).view(*word.shape, copied.shape[2])
+        return functional.pad(torch.where(there[..., None], own, 0.0), (0, 0, 1, 0))
 
     def said(self, sentences: Sentences, blocks: Blocks, written: Tensor) -> Said:
         said: Said = self.out(written[:, 1:], blocks.rows, blocks.word, sentences.words, sentences.units)
