@@ -111,7 +111,6 @@ def certain(entities: list[tuple[int, int, WordEntity]], longest: int) -> dict[s
     return {
         "place": np.array([[s, e.first, rank, LABELS.index(e.label), e.last] for s, rank, e in entities]),
         "start": np.ones(rows),
-        "more": np.ones(rows),
         "kind": np.full(rows, 0.9),
         "score": np.tile([0.9, 0.4], (rows, 1)),
         "count": counts,
@@ -201,3 +200,18 @@ def test_nothing_to_copy_is_finite(monkeypatch: pytest.MonkeyPatch) -> None:
     part = head_of(copy_epochs=1).loss(states_of(), gold_of(), Draw(0, 1))["copying"]
     assert float(part.numerator.detach()) == float(part.denominator) == 0
     part.numerator.backward()  # type: ignore[no-untyped-call]
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(("more", "asked"), [(0.5, 1), (0.3, 2), (0.1, 3)])
+def test_a_further_entity_is_asked_for_where_it_is_likely_enough(more: float, asked: int) -> None:
+    head, states = head_of(most_at_one_word=3), states_of()
+    assert head.starts is not None
+    for parameter in head.starts.parameters():
+        parameter.zero_()
+    head.starts[-1].bias[:] = torch.tensor([0.2, 0.48, 0.256, 0.064]).log()  # a second with 0.4, then a third with 0.2
+    begun = head._begun(states, decoding(head, {"start": 0.7, "score": 0.05}, more=more))
+    assert len(begun.blocks.word) == asked * sum(LENGTHS)
+    assert begun.start.min() == pytest.approx(0.8, abs=1e-3)
+    assert len(begun.crowded) == (len(begun.blocks.word) if asked > 1 else 0)
+    assert len(head._begun(states, decoding(head, {"start": 0.9, "score": 0.05}, more=more)).blocks.word) == 0

@@ -10,7 +10,7 @@ from set_batches import FITTED, decoding, head_of
 from stand_ins import entities_alone_and_together
 
 from anyner.architectures.draw import Draw
-from anyner.architectures.set_gner.config import Config
+from anyner.architectures.set_gner.config import Config, SetOptions
 from anyner.architectures.set_gner.head import CODE_LOSSES, CODE_WEIGHTS, Head
 from anyner.architectures.set_gner.positions import Positions
 from anyner.architectures.set_gner.targets import IGNORED, UnitEntities, targets_of, unit_symbol
@@ -123,6 +123,22 @@ def test_options_decide_how_many_entities_a_word_begins() -> None:
     assert len(each["beam"]["score"]) <= heads
     assert len(each["expected"]["score"]) >= len(each["two"]["score"])
     assert (each["two"]["score"] <= 1.0).all()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(("more", "taken"), [(0.5, 1), (0.3, 2), (0.1, 3)])
+def test_a_further_entity_is_asked_for_where_it_is_likely_enough(more: float, taken: int) -> None:
+    head, states = head_of(occurrences=True, most_at_one_word=3), states_of()
+    counts = head.forwards.detector.occurrences
+    assert counts is not None
+    for parameter in counts.parameters():
+        parameter.zero_()
+    counts[-1].bias[1:4] = torch.tensor([0.6, 0.32, 0.08]).log()  # a second with 0.4, a third with 0.2 if there is a second
+    units = units_of(states, "words", None)
+    _, expected, allowed = head._heads(units, SetOptions(more=more))
+    assert (allowed == taken).all()
+    assert torch.equal(expected, allowed)
+    assert (head._heads(units, SetOptions(counting="likeliest"))[2] == 1).all()
 
 
 def test_only_the_two_directions_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:

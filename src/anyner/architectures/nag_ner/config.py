@@ -21,6 +21,8 @@ class NagOptions(Options):
     decoding: Literal["exact", "greedy"] = "exact"
     """Whether the best sequence of words that the sentence has is found, or each position's best is taken and looked up in
     the sentence (the paper)."""
+    more: float = Field(default=0.25, ge=0.0, le=1.0)
+    """How likely a further entity at a word must be, given those before it, to be asked for."""
     gap: float = Field(default=0.0, ge=0.0)
     """Taken off the log probability for every gap in an entity."""
     alternatives: int = Field(default=4, ge=1)
@@ -94,7 +96,4 @@ class Config(GenerationConfig):
     def thresholds(self) -> tuple[Threshold, ...]:
         grid = tuple(round(0.05 * i, 2) for i in range(1, 20))
         score = Threshold("score", 0.05, 0.3, grid)
-        if not self.starts:
-            return (score,)
-        several = (Threshold("more", 0.05, 0.5, grid),) if (self.most_at_one_word or 1) > 1 else ()
-        return (Threshold("start", 0.05, 0.5, grid), score, *several)
+        return (Threshold("start", 0.05, 0.5, grid), score) if self.starts else (score,)

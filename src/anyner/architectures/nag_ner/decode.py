@@ -21,8 +21,7 @@ def decode(proposals: Mapping[str, NDArray[Any]], sentences: int, decoding: Deco
     scores = proposals["score"] * kind[:, None]  # (Q, K)
     long_scores = proposals["long_score"] * kind
     best = np.maximum(scores.max(1, initial=0.0), long_scores)
-    asked = (proposals["start"] >= start) & (proposals["more"] >= decoding.thresholds.get("more", 0.0))
-    for block in np.flatnonzero((best >= least) & asked).tolist():
+    for block in np.flatnonzero((best >= least) & (proposals["start"] >= start)).tolist():
         sentence, word, _, label, last = proposals["place"][block].tolist()
         taken = found[sentence]
         candidates = _candidates(proposals["words"][block], proposals["count"][block], scores[block], word)

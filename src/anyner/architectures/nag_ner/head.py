@@ -44,7 +44,6 @@ class WrittenBlocks(base.Proposals):
 
     place: Tensor  # (Q, 5) sentence, word, rank, label, last word of an entity that does not fit
     start: Tensor  # (Q,) probability that an entity begins there
-    more: Tensor  # (Q,) that there is one more, if there are those of lower rank; the least of all ranks up to this
     kind: Tensor  # (Q,) probability of the label
     score: Tensor  # (Q, K) geometric mean of what was written; 0: there is none
     count: Tensor  # (Q, K) words of it
@@ -54,11 +53,10 @@ class WrittenBlocks(base.Proposals):
 
 @dataclass(frozen=True, slots=True)
 class _Begun:
-    """Q blocks that are asked, and how likely it is that they have something to write."""
+    """Q blocks that are asked, and how likely it is that anything begins at their words."""
 
     blocks: Blocks
     start: Tensor  # (Q,)
-    more: Tensor  # (Q,)
     crowded: Tensor  # (N,) which of them share their word with others: they may want the same entity
 
 
@@ -259,7 +257,7 @@ class Head(base.Head):
             there = (full[0].score[:, 0] > IMPOSSIBLE) & (found > IMPOSSIBLE)
             long_score = torch.where(there, _sure(full[0].score[:, 0], torch.full_like(last, self.longest), total), 0.0)
         place = torch.stack([blocks.rows.sentence, blocks.word, blocks.rank, label, last], dim=1)
-        return WrittenBlocks(place, begun.start, begun.more, kind.exp(), score, best.count, best.words, long_score)
+        return WrittenBlocks(place, begun.start, kind.exp(), score, best.count, best.words, long_score)
 
     def _begun(self, states: States, decoding: Decoding) -> _Begun:
         """Blocks for all entities that are expected."""
@@ -267,15 +265,16 @@ class Head(base.Head):
             reached = states.word_mask.float()[..., None].expand(-1, -1, self.most)  # (B, M, O)
         else:
             reached = 1 - self.starts(states.words).float().softmax(-1).cumsum(-1)[..., :-1]  # that more than n begin there
-        one_more = functional.pad(reached[..., 1:] / reached[..., :-1].clamp(min=1e-6), (1, 0), value=1.0).cummin(-1).values
+        assert isinstance(decoding.options, NagOptions)
+        one_more = reached[..., 1:] >= decoding.options.more * reached[..., :-1]  # (B, M, O - 1) given those before it
         chosen = states.word_mask & (reached[..., 0] >= decoding.thresholds.get("start", 0.0))
-        asked = chosen[..., None] & (one_more >= decoding.thresholds.get("more", 0.0))  # (B, M, O)
+        asked = chosen[..., None] & functional.pad(one_more.long(), (1, 0), value=1).cumprod(-1).bool()  # (B, M, O)
         most = int(asked.sum((1, 2)).max())  # the host waits once, for how many blocks there are
         sentence, word, rank = asked.nonzero().unbind(1)  # (Q,) each
         place = (asked.flatten(1).cumsum(1) - 1)[sentence, word * self.most + rank]
         blocks = Blocks(Rows(sentence, sentence * most + place, len(asked), most), word, rank)
         crowded = (asked.sum(2)[sentence, word] > 1).nonzero()[:, 0]
-        return _Begun(blocks, reached[sentence, word, 0], one_more[sentence, word, rank], crowded)
+        return _Begun(blocks, reached[sentence, word, 0], crowded)
 
 
 def _sure(score: Tensor, units: Tensor, total: Tensor | None) -> Tensor:

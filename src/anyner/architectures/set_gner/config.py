@@ -18,9 +18,11 @@ PIECES_OF_A_WORD = 4
 class SetOptions(Options):
     beam: int = Field(default=4, ge=1)
     """Unfinished entities that are followed at each head word, the paper's beta; also the most that one word can begin."""
-    counting: Literal["expected", "likeliest"] = "likeliest"
-    """How many entities a word has: its score decides, each entity's probability times how many are expected there, or the
-    likeliest number of them are taken (the paper)."""
+    counting: Literal["asked", "expected", "likeliest"] = "asked"
+    """How many entities a word has: as many as are likely enough each, given those before it (`more`); its score decides, each
+    entity's probability times how many are expected there; or the likeliest number of them are taken (the paper)."""
+    more: float = Field(default=0.25, ge=0.0, le=1.0)
+    """How likely a further entity at a word must be, given those before it."""
     length_power: float = Field(default=0.0, ge=0.0)
     """Entities are ranked by their log probability over this power of their length: 0 by probability, 1 as in the paper."""
     null_counts: bool = False

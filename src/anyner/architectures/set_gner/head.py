@@ -191,6 +191,12 @@ class Head(base.Head):
         if options.counting == "likeliest":
             likeliest = counts[..., 1:].argmax(-1) + 1
             return begins, likeliest, likeliest
+        if options.counting == "asked":
+            reached = (
+                1 - functional.pad(counts[..., 1:].softmax(-1).cumsum(-1), (1, 0))[..., :-1]
+            )  # (B, U, O) that n or more begin
+            taken = 1 + (reached[..., 1:] >= options.more * reached[..., :-1]).long().cumprod(-1).sum(-1)
+            return begins, taken, taken
         number = torch.arange(1, counts.shape[-1], device=counts.device)
         expected = (counts[..., 1:].softmax(-1) * number).sum(-1)
         return begins, expected, torch.full_like(expected, counts.shape[-1] - 1)
