@@ -210,7 +210,7 @@ KINDS: Mapping[str, Kind] = {
         _each("variants", "variants"),
         {
             "variant": lambda variant: variant["name"],
-            **{f"epoch {epoch}": partial(_epoch, epoch) for epoch in (2, 4, 6, 8, 10)},
+            **{f"epoch {epoch}": partial(_epoch, epoch) for epoch in (2, 4, 6, 8, 10, 15, 20)},
         },
     ),
     "locate_label": Kind(

@@ -33,7 +33,7 @@ def table(kind: str, results: Iterable[tuple[str, Result]], only: Mapping[str, s
     kept = [row for row in rows if all(row[name].strip("`") == value for name, value in only.items())]
     if not kept:
         return _NOTHING
-    shown = [name for name in kept[0] if name == "file" or name not in only]
+    shown = [name for name in kept[0] if name == "file" or (name not in only and any(row[name] for row in kept))]
     lines = [shown, ["---"] * len(shown), *([row[name] for name in shown] for row in kept)]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
