@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,7 +20,7 @@ import torch
 import anyner
 from anyner.architectures.set_gner.head import Head
 from anyner.benchmark.record import header, write
-from anyner.benchmark.speed import with_neighbours
+from anyner.benchmark.speed import best_seconds, with_neighbours
 from anyner.evaluation.evaluate import evaluate_documents
 from anyner.inference.recognizer import Recognizer
 from anyner.layers.decoder import Decoder, Rows
@@ -36,14 +35,15 @@ Documents = tuple[anyner.Document, ...]
 
 
 def timed(recognizer: Recognizer, documents: Documents, options: Mapping[str, Any]) -> tuple[list[anyner.Document], float]:
-    """What is found, and sentences a second in the fastest of several runs after one that is not counted."""
+    """What is found, and sentences a second in the fastest of several runs."""
     bare = [document.with_entities(()) for document in documents]
-    seconds = []
-    for _ in range(1 + REPEATS):
-        began = time.perf_counter()
-        found = list(recognizer.stream(bare, options=options))
-        seconds.append(time.perf_counter() - began)
-    return found, round(len(documents) / min(seconds[1:]), 1)
+    found: list[anyner.Document] = []
+
+    def work() -> None:
+        found[:] = recognizer.stream(bare, options=options)
+
+    seconds = best_seconds(work, REPEATS)
+    return found, round(len(documents) / seconds, 1)
 
 
 def predicted(recognizer: Recognizer, documents: Documents, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -93,23 +93,19 @@ def main() -> None:
     parser.add_argument("-o", "--output", required=True)
     arguments = parser.parse_args()
     documents = anyner.read(arguments.corpus).documents
-    apart = groups(documents)
     measured: dict[str, Any] = {
         **header("generation"),
         "documents": len(documents),
-        "sentences_of": {name: len(own) for name, own in apart.items()},
+        "sentences_of": {name: len(own) for name, own in groups(documents).items()},
         "models": {},
     }
     for folder in arguments.models:
         recognizer = anyner.load(folder)
-        read, parts = (
-            with_neighbours(recognizer, documents),
-            {name: with_neighbours(recognizer, own) for name, own in apart.items()},
-        )
+        read = with_neighbours(recognizer, documents)
         head = recognizer.model.eval().head
         measured["models"][recognizer.config.architecture] = {
             **predicted(recognizer, read, {}),
-            "sentences_per_second_of": {name: timed(recognizer, own, {})[1] for name, own in parts.items() if own},
+            "sentences_per_second_of": {name: timed(recognizer, own, {})[1] for name, own in groups(read).items() if own},
         }
         if isinstance(head, Head):
             measured["beams"] = [{"beam": beam, **predicted(recognizer, read, {"beam": beam})} for beam in BEAMS]
