@@ -12,14 +12,13 @@ from importlib import import_module
 import anyner
 from anyner.benchmark.record import write
 from anyner.benchmark.speed import speed
-from anyner.inference.recognizer import BATCH_TOKENS
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
     parser.add_argument("corpus")
-    parser.add_argument("--batch-tokens", type=int, default=BATCH_TOKENS)
+    parser.add_argument("--batch-tokens", type=int, help="as prediction chooses unless given")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("-o", "--output")
     parser.add_argument("--plugin", action="append", default=[], help="a module to import first, which registers an architecture")

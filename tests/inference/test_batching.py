@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyner.inference.batching import batches, window_size
+from anyner.inference.batching import batches, longest_first, window_size
 from anyner.text.windows import Window
 
 
@@ -24,3 +24,14 @@ def test_batches_are_runs_within_the_budget(sizes: list[int], random: object, to
 
 def test_a_window_counts_its_words_and_its_context() -> None:
     assert window_size(Window(0, 0, [0, 2], [1, 3], ["a", "b"], [(1,), (2, 3)], True, (4,), (5, 6))) == 6
+
+
+def _window(own: int, context: int) -> Window:
+    return Window(0, 0, [0], [1], ["a"], [(1,) * own], True, (), (2,) * context)
+
+
+def test_without_context_the_longest_come_first_and_with_it_own_words_count_more() -> None:
+    assert longest_first([_window(own, 0) for own in (3, 9, 1, 5)]) == [1, 3, 0, 2]
+    much_context, many_words = _window(10, 60), _window(40, 10)
+    assert window_size(much_context) > window_size(many_words)
+    assert longest_first([much_context, many_words]) == [1, 0]

@@ -1,8 +1,10 @@
 """Windows cover every word, keep to their budget and overlap as said; merged entities follow the documented rule."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from math import inf
+from typing import Literal
 
 import pytest
 from hypothesis import given, settings
@@ -143,6 +145,25 @@ def test_context_goes_to_the_ends_of_a_long_document_only() -> None:
     assert [window.words for window in made] == [["aa", "bb"], ["cc", "dd"], ["e"]]
     assert [characters(window.after) for window in made] == ["", "", "y"]
     assert all(window.before == () for window in made)
+
+
+def test_words_of_neighbours_are_cut_at_blanks_where_words_are_given_and_by_the_splitter_elsewhere() -> None:
+    seen: list[str] = []
+
+    def noting(words: Sequence[str]) -> list[Pieces]:
+        seen.extend(words)
+        return cut(words)
+
+    def read(document: Document, words: Literal["split", "given"]) -> list[str]:
+        seen.clear()
+        list(windows_of(document, 0, TextConfig(words=words), 50, noting))
+        return list(seen)
+
+    blanks, by_splitter = ["a", "b", "T-cell", "(x)", "."], ["a", "b", "T-cell", "(", "x", ")", "."]
+    with_words = replace(Document.from_words(["a", "b"]), before="T-cell (x) .")
+    assert read(with_words, "given") == blanks
+    assert read(with_words, "split") == by_splitter
+    assert read(Document("a b", before="T-cell (x) ."), "given") == by_splitter
 
 
 # --- merging ---------------------------------------------------------------------------------------------------------

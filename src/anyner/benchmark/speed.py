@@ -18,9 +18,9 @@ from anyner.benchmark.record import header
 from anyner.corpora.neighbours import neighbours_attached
 from anyner.document import Document
 from anyner.encoding.batch import Batch, batch_of
-from anyner.inference.batching import batches, window_size
+from anyner.inference.batching import batches, longest_first, window_size
 from anyner.inference.proposing import arithmetic
-from anyner.inference.recognizer import BATCH_TOKENS, Choice, Recognizer
+from anyner.inference.recognizer import Choice, Recognizer
 
 DEVICE_TOKENS = 65_536
 """Batches for the device ratio are this large, so that the device and not the launching of its kernels is measured."""
@@ -41,12 +41,11 @@ def best_seconds(work: Callable[[], object], repeats: int) -> float:
 def device_batches(recognizer: Recognizer, documents: tuple[Document, ...], tokens: int) -> list[Batch]:
     windows = recognizer.windows(documents)
     sizes = [window_size(window) for window in windows]
-    order = sorted(range(len(sizes)), key=sizes.__getitem__, reverse=True)
     frame = recognizer.vocabulary.frame
     device, features = recognizer.proposer.device, recognizer.model.encoder.features
     return [
         batch_of([windows[i] for i in places], frame, recognizer.proposer.prompt, features).to(device)
-        for places in batches(sizes, order, tokens)
+        for places in batches(sizes, longest_first(windows), tokens)
     ]
 
 
@@ -56,9 +55,8 @@ def with_neighbours(recognizer: Recognizer, documents: tuple[Document, ...]) -> 
     return neighbours_attached(documents, context) if context else documents
 
 
-def speed(
-    recognizer: Recognizer, documents: tuple[Document, ...], tokens: int = BATCH_TOKENS, repeats: int = 5
-) -> dict[str, Any]:
+def speed(recognizer: Recognizer, documents: tuple[Document, ...], tokens: int | None = None, repeats: int = 5) -> dict[str, Any]:
+    tokens = recognizer.batch_tokens if tokens is None else tokens
     return {
         **header("speed"),
         "architecture": recognizer.config.architecture,

@@ -14,7 +14,7 @@ from anyner.architectures.draw import Draw
 from anyner.architectures.settings import Decoding
 from anyner.encoding.batch import batch_of
 from anyner.encoding.pieces import PieceVocabulary
-from anyner.inference.batching import batches, window_size
+from anyner.inference.batching import batches, longest_first, window_size
 from anyner.inference.config import Precision
 from anyner.model import NerModel
 from anyner.text.windows import Pieces, Window
@@ -50,7 +50,7 @@ class Proposer:
     def propose(self, windows: Sequence[Window], decoding: Decoding, batch_tokens: int) -> Iterator[Proposed]:
         """Proposals of the windows, in batches of like length, longest first."""
         sizes = [window_size(window) + self.extra for window in windows]
-        order = sorted(range(len(windows)), key=sizes.__getitem__, reverse=True)
+        order = longest_first(windows)
         plan = list(batches(sizes, order, batch_tokens))
         was_training = self.model.training
         self.model.eval()

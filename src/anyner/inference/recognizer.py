@@ -22,7 +22,8 @@ from anyner.text.align import WordEntity
 from anyner.text.config import TextConfig
 from anyner.text.windows import Window, WindowMerger, windows_of
 
-BATCH_TOKENS = 16_384
+BATCH_TOKENS, GPU_BATCH_TOKENS = 16_384, 65_536
+"""Pieces of a batch: larger batches have more padding, which a GPU hardly feels beside starting its kernels more often."""
 _BUFFERED_BATCHES = 8
 _WAITING = 20_000
 
@@ -75,7 +76,7 @@ class Recognizer:
         self,
         texts: Iterable[str | Document],
         *,
-        batch_tokens: int = BATCH_TOKENS,
+        batch_tokens: int | None = None,
         options: Mapping[str, Any] | None = None,
         thresholds: Mapping[str, float] | None = None,
         overlap: str | None = None,
@@ -83,6 +84,7 @@ class Recognizer:
         """Documents with their entities, in order, in memory that does not grow with their number or length."""
         if isinstance(texts, str | bytes | Document | Mapping) or not isinstance(texts, Iterable):
             raise AnynerError(f"texts or Documents in a list or another iterable are expected, got {type(texts).__name__}")
+        batch_tokens = self.batch_tokens if batch_tokens is None else batch_tokens
         if batch_tokens < 1:
             raise AnynerError(f"batch_tokens is {batch_tokens}, but a batch needs at least one token")
         decoding = self.decoding(Choice(options, thresholds, overlap))
@@ -130,6 +132,11 @@ class Recognizer:
             for place, found in zip(proposed.places, decoded, strict=True):
                 entities[place] = found
         return entities
+
+    @property
+    def batch_tokens(self) -> int:
+        """Pieces of a batch unless a call says otherwise."""
+        return GPU_BATCH_TOKENS if self._proposer.device.type == "cuda" else BATCH_TOKENS
 
     @property
     def proposer(self) -> Proposer:

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
-from itertools import islice
+from itertools import accumulate, chain, islice
 from operator import attrgetter
 
 from anyner.document import Document, Entity, Fragment
 from anyner.overlap import Policy, resolve
 from anyner.text.align import WordEntity, to_characters
 from anyner.text.config import TextConfig
-from anyner.text.words import iterate_words
+from anyner.text.words import SplitterName, iterate_words
 
 Pieces = tuple[int, ...]
 PieceCutter = Callable[[Sequence[str]], list[Pieces]]
@@ -82,9 +83,11 @@ def windows_of(document: Document, number: int, text: TextConfig, budget: int, c
                 held.keep(text.overlap, budget - len(word_pieces))
             held.extend([span], [word], [word_pieces])
     if held.spans:
-        room = budget - held.size
-        after = _context(document.after, text, cut, room // 2 if document.before and not held.first_word else room, last=False)
-        before = () if held.first_word else _context(document.before, text, cut, room - len(after), last=True)
+        room, most = budget - held.size, text.context_pieces
+        for_after = room // 2 if document.before and not held.first_word else room
+        splitter = _splitter_of_neighbours(document, text)
+        after = _context(document.after, splitter, cut, min(most, for_after), last=False)
+        before = () if held.first_word else _context(document.before, splitter, cut, min(most, room - len(after)), last=True)
         yield held.window(True, before, after)
 
 
@@ -121,23 +124,27 @@ class _Held:
         return Window(self._number, self.first_word, starts, ends, self.words, self.pieces, final, before, after, self._text, pos)
 
 
-def _context(context: str, text: TextConfig, cut: PieceCutter, room: int, last: bool) -> Pieces:
+def _splitter_of_neighbours(document: Document, text: TextConfig) -> SplitterName:
+    """Where words are given, blanks stand between those of the neighbouring texts as well."""
+    return "whitespace" if text.words == "given" and document.words is not None else text.splitter
+
+
+def _context(context: str, splitter: SplitterName, cut: PieceCutter, room: int, last: bool) -> Pieces:
     """The pieces of the nearest words of a neighbouring text; when there is no room for all, the farthest words are left out."""
-    room = min(room, text.context_pieces)
     if not context or room <= 0:
         return ()
-    pieces = cut([context[start:end] for start, end in iterate_words(context, text.splitter)])
-    if last:
-        pieces = pieces[::-1]
-    nearest: list[Pieces] = []
-    for word_pieces in pieces:
-        room -= len(word_pieces)
-        if room < 0:
-            break
-        nearest.append(word_pieces)
-    if last:
-        nearest.reverse()
-    return tuple(piece for word_pieces in nearest for piece in word_pieces)
+    pieces = cut(_words_in(context, splitter))
+    sizes = list(map(len, pieces))
+    if sum(sizes) > room:
+        fitting = sum(size <= room for size in accumulate(reversed(sizes) if last else sizes))
+        pieces = pieces[len(pieces) - fitting :] if last else pieces[:fitting]
+    return tuple(chain.from_iterable(pieces))
+
+
+@lru_cache(maxsize=64)
+def _words_in(context: str, splitter: SplitterName) -> tuple[str, ...]:
+    """A sentence is the context of its neighbours on both sides, which are cut shortly after each other."""
+    return tuple(context[start:end] for start, end in iterate_words(context, splitter))
 
 
 class WindowMerger:

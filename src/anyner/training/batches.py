@@ -13,13 +13,13 @@ _POOL = 50
 """Batches that are sorted by length together: enough to save padding, few enough to keep each batch a random sample."""
 
 
-def epoch_plan(sizes: Sequence[int], config: TrainingConfig, epoch: int) -> list[list[int]]:
-    """The epoch's batches as indices into the examples."""
+def epoch_plan(sizes: Sequence[int], alike: Sequence[int], config: TrainingConfig, epoch: int) -> list[list[int]]:
+    """The epoch's batches as indices into the examples, which are `alike` if these numbers are, and take up `sizes`."""
     random = np.random.default_rng([config.seed, epoch])
     order = random.permutation(len(sizes)).tolist()
     pool = _POOL * config.batch_sentences
     plan: list[list[int]] = []
     for start in range(0, len(order), pool):
-        alike = sorted(order[start : start + pool], key=sizes.__getitem__)
-        plan.extend(batches(sizes, alike, config.batch_tokens, config.batch_sentences))
+        sorted_pool = sorted(order[start : start + pool], key=alike.__getitem__)
+        plan.extend(batches(sizes, sorted_pool, config.batch_tokens, config.batch_sentences))
     return [plan[i] for i in random.permutation(len(plan))]

@@ -19,7 +19,7 @@ from torch import Tensor
 from anyner.architectures.base import Losses
 from anyner.architectures.draw import Draw
 from anyner.encoding.batch import Batch, Example, training_batch
-from anyner.inference.batching import window_size
+from anyner.inference.batching import likeness, window_size
 from anyner.inference.proposing import arithmetic
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.tuning import Tuned, Tuner
@@ -81,6 +81,7 @@ class Trainer:
         self.recognizer, self.examples, self.tuner, self.config = recognizer, examples, tuner, config
         self.folder, self.keep_best, self.listener, self.accelerator = folder, keep_best, listener, accelerator
         self.sizes = [window_size(example.window) + recognizer.proposer.extra for example in examples]
+        self.alike = [likeness(example.window) for example in examples]
         self.model = recognizer.model
         self.optimizer = build_optimizer(self.model, config)
         self.wrapped: Any = accelerator.prepare(self.model)
@@ -92,7 +93,7 @@ class Trainer:
         self._stop_asked = False
 
     def _steps_in(self, epoch: int) -> int:
-        return -(-len(epoch_plan(self.sizes, self.config, epoch)) // self.config.accumulate)
+        return -(-len(epoch_plan(self.sizes, self.alike, self.config, epoch)) // self.config.accumulate)
 
     def resume(self) -> None:
         """Goes back to the last checkpoint in the folder."""
@@ -136,7 +137,7 @@ class Trainer:
     def _train_epoch(self, epoch: int, skipped: int, sums: LossSums) -> float:
         """Trains the batches of one epoch from `skipped` on; returns sentences a second."""
         self._freeze(epoch < self.config.frozen_epochs)
-        plan = epoch_plan(self.sizes, self.config, epoch)
+        plan = epoch_plan(self.sizes, self.alike, self.config, epoch)
         accumulate = self.config.accumulate
         self.wrapped.train()
         began, sentences, shown = time.monotonic(), 0, 0.0

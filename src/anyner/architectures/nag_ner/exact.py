@@ -55,9 +55,6 @@ class _Ways:
     def with_all_later(self) -> _Ways:
         """For each word the best of it and of all later ones."""
         words, count = self.score.shape[1:]
-        if count == 1:  # of equal ones `cummax` takes the last; read backwards that is the nearest word
-            score, place = self.score.flip(1).cummax(1)  # (Q, R, 1) each
-            return _Ways(score.flip(1), self.begin.gather(1, words - 1 - place.flip(1)))
         word = torch.arange(words, device=self.score.device)
         earlier = (word < word[:, None]).repeat_interleave(count, dim=1)  # (R, R k)
         score, begin = (part.flatten(1)[:, None].expand(-1, words, -1) for part in (self.score, self.begin))  # (Q, R, R k) each
@@ -93,8 +90,42 @@ def best_for_each(placed: Tensor, sizes: Tensor, ends: Sequence[Tensor], gap: Te
 
 def _best_words(placed: Tensor, sizes: Tensor, end: Tensor, *, gap: Tensor | None, count: int) -> Best:
     """The same for as many blocks as fit."""
+    ways = _best_way(placed, sizes, end, gap) if count == 1 else _best_ways(placed, sizes, end, gap, count)
+    return _followed(placed[:, 0, 0], ways, sizes)
+
+
+def _best_way(placed: Tensor, sizes: Tensor, end: Tensor, gap: Tensor | None) -> _Ways:
+    """The best way on behind so many units from each word: (Q, L + 2, R, 1).
+
+    The last row is for words that do not fit, the first for what has ended. Words stand in reverse inside, so that a running
+    maximum is that of all later words.
+    """
     blocks, words, units = placed.shape
-    shape = (blocks, units + 2, words, count)  # the last row is for words that do not fit, the first for what has ended
+    from_end, size = placed.flip(1).permute(2, 0, 1).contiguous(), sizes.flip(1)  # (L, Q, R) and (Q, R)
+    after = torch.arange(units, device=size.device)[:, None, None] + size
+    after = after.clamp(max=units + 1)  # (L, Q, R) units after the word
+    score = placed.new_full((units + 2, blocks, words), NONE)
+    score[1:-1] = end[:, 1:].t()[..., None]
+    choice = torch.zeros((units + 2, blocks, words), dtype=torch.int64, device=placed.device)  # 0: ends, 1: next, 2: over a gap
+    far = torch.zeros((units + 2, blocks, words + 2), dtype=torch.int64, device=placed.device)
+    from_word = placed.new_full((blocks, words + 2), NONE)  # word r finds the one behind it at r + 1, all farther ones up to r
+    for written in range(units - 1, 0, -1):
+        torch.add(from_end[written], score.gather(0, after[written][None])[0], out=from_word[:, 2:])
+        choices = [score[written], from_word[:, 1:-1]]
+        if gap is not None:  # of equal ones `cummax` takes the last: read backwards that is the nearest word
+            jump, far[written] = from_word.cummax(1)
+            choices.append(jump[:, :-2] - gap[written])
+        score[written], choice[written] = torch.stack(choices).max(0)  # of equal ones the first
+    word = torch.arange(words - 1, -1, -1, device=placed.device)
+    chosen = torch.where(choice == 1, word + 1, words + 1 - far[..., :-2])  # (L + 2, Q, R)
+    begin = torch.where(choice == 0, 0, 1 + chosen)
+    return _Ways(*(part.flip(2).transpose(0, 1)[..., None] for part in (score, begin)))
+
+
+def _best_ways(placed: Tensor, sizes: Tensor, end: Tensor, gap: Tensor | None, count: int) -> _Ways:
+    """The best ways on, several of each: (Q, L + 2, R, k)."""
+    blocks, words, units = placed.shape
+    shape = (blocks, units + 2, words, count)
     ways = _Ways(placed.new_full(shape, NONE), torch.zeros(shape, dtype=torch.int32, device=placed.device))
     ways.score[:, 1:-1, :, 0] = end[:, 1:, None]
     begin = torch.arange(1, words * count + 1, dtype=torch.int32, device=placed.device).view(words, count).expand(blocks, -1, -1)
@@ -107,35 +138,35 @@ def _best_words(placed: Tensor, sizes: Tensor, end: Tensor, *, gap: Tensor | Non
             choices.append(_Ways(jump.score - gap[written], jump.begin))
         best = _best_of(choices, count)
         ways.score[:, written], ways.begin[:, written] = best.score, best.begin
-    return _followed(placed[:, 0, 0], ways, sizes)
+    return ways
 
 
 def _best_of(choices: list[_Ways], count: int) -> _Ways:
     """The best of all, of equal ones those that stand first."""
     score = torch.cat([choice.score for choice in choices], dim=-1)
     begin = torch.cat([choice.begin for choice in choices], dim=-1)
-    if count == 1:
-        score, order = score.max(dim=-1, keepdim=True)
-    else:
-        score, order = score.sort(dim=-1, descending=True, stable=True)
+    score, order = score.sort(dim=-1, descending=True, stable=True)
     return _Ways(score[..., :count], begin.gather(-1, order[..., :count]))
 
 
 def _followed(head: Tensor, ways: _Ways, sizes: Tensor) -> Best:
-    """The rows of words themselves, from heads with the log scores (Q,) along the ways on (Q, L + 2, R, k)."""
-    blocks, rows, words, count = ways.score.shape
-    block = torch.arange(blocks, device=head.device)[:, None]  # (Q, 1)
-    rank = torch.arange(count, device=head.device).expand(blocks, -1)  # (Q, k)
-    word = torch.zeros_like(rank)
-    written = sizes[:, :1].clamp(max=rows - 1).expand(-1, count)  # (Q, k)
-    score = head[:, None] + ways.score[block, written, word, rank]  # (Q, k)
-    number, row = torch.ones_like(rank), [word]
+    """The rows of words themselves, from heads with the log scores (Q,) along the ways on (Q, L + 2, R, k).
+
+    A state is the units written, the word and the rank in one number; 0, which nothing else needs, is the end of the row.
+    """
+    rows, words, count = ways.score.shape[1:]
+    chosen = (ways.begin.long() - 1).clamp(min=0)  # (Q, L + 2, R, k)
+    word, rank = chosen // count, chosen % count
+    written = torch.arange(rows, device=head.device)[:, None, None] + sizes.gather(1, word.flatten(1)).view_as(word)
+    state = (written.clamp(max=rows - 1) * words + word) * count + rank
+    following = torch.where(ways.begin > 0, state, 0).flatten(1)  # (Q, (L + 2) R k)
+    ranks = torch.arange(count, device=head.device)
+    now = sizes[:, :1].clamp(max=rows - 1) * words * count + ranks  # (Q, k) the heads
+    score = head[:, None] + ways.score.flatten(1).gather(1, now)  # (Q, k)
+    row = [now]
     for _ in range(min(words, rows - 2) - 1):
-        begin = ways.begin[block, written, word, rank].long()  # (Q, k)
-        goes_on = begin > 0
-        chosen = (begin - 1).clamp(min=0)
-        word, rank = chosen // count, chosen % count
-        written = torch.where(goes_on, (written + sizes[block, word]).clamp(max=rows - 1), 0)
-        number = number + goes_on
-        row.append(word)
-    return Best(score, number.masked_fill(score == NONE, 0), torch.stack(row, dim=-1))
+        now = following.gather(1, now)
+        row.append(now)
+    states = torch.stack(row, dim=-1)  # (Q, k, W)
+    number = (states > 0).sum(-1)
+    return Best(score, number.masked_fill(score == NONE, 0), states // count % words)

@@ -23,26 +23,23 @@ def log_total(placed: Tensor, sizes: Tensor, end: Tensor, gap: Tensor | None, *,
     if gap is None:  # what is farther than there are units cannot be reached
         words = min(words, units)
         placed, sizes = placed[:, :words], sizes[:, :words]
-    placed, end = placed.float().clamp(min=NONE), end.float().clamp(min=NONE)
+    placed, end = placed.float().clamp(min=NONE).flip(1), end.float().clamp(min=NONE)  # the last word first
+    sizes = sizes.flip(1)
     behind = {units: end[:, units, None].expand(-1, words)}  # of all ways on from a word (Q, R), by the units written so far
-    for written in range(units - 1, 0, -1):
-        from_word = placed[:, :, written] + _after(behind, written, sizes, largest, units)  # (Q, R)
-        ways = [end[:, written, None].expand(-1, words), _later(from_word, 1)]
-        if gap is not None:
-            ways.append(_later(from_word.flip(1).logcumsumexp(1).flip(1), 2) - gap[written])
-        behind[written] = torch.stack(ways).logsumexp(0)
-    return placed[:, 0, 0] + _after(behind, 0, sizes, largest, units)[:, 0]
-
-
-def _after(behind: dict[int, Tensor], written: int, sizes: Tensor, largest: int, units: int) -> Tensor:
-    """What is behind each word once it is written, too: (Q, R)."""
     nothing = torch.full_like(behind[units], NONE)
+    for written in range(units - 1, 0, -1):
+        from_word = placed[:, :, written] + _after(behind, written, sizes, largest, nothing)  # (Q, R)
+        from_word = functional.pad(from_word, (2, 0), value=NONE)  # (Q, 2 + R) so that word r finds the next at r + 1
+        ways = [end[:, written, None].expand(-1, words), from_word[:, 1:-1]]
+        if gap is not None:
+            ways.append(from_word.logcumsumexp(1)[:, :-2] - gap[written])
+        behind[written] = torch.stack(ways).logsumexp(0)
+    return placed[:, -1, 0] + _after(behind, 0, sizes, largest, nothing)[:, -1]
+
+
+def _after(behind: dict[int, Tensor], written: int, sizes: Tensor, largest: int, nothing: Tensor) -> Tensor:
+    """What is behind each word once it is written, too: (Q, R)."""
     found = behind.get(written + 1, nothing)
     for size in range(2, largest + 1):
         found = torch.where(sizes == size, behind.get(written + size, nothing), found)
     return found
-
-
-def _later(scores: Tensor, words: int) -> Tensor:
-    """For each word what is there for the word that many later."""
-    return functional.pad(scores, (0, words), value=NONE)[:, words:]
