@@ -108,6 +108,17 @@ def test_some_of_the_rows_say_what_they_said_among_all() -> None:
 
 @kinds
 @torch.no_grad()
+def test_more_rows_than_a_kernel_takes_say_the_same(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    decoder = random_decoder(SHAPES[kind])
+    memory = decoder.remember(*sentences(decoder, [3, 5]))
+    inputs, rows = drawn(5, 4, decoder.shape.width), Rows.of_counts([3, 2], CPU)
+    at_once = decoder(inputs, rows, memory)
+    monkeypatch.setattr("anyner.layers.decoder._MOST_ROWS", 2)
+    assert torch.allclose(decoder(inputs, rows, memory), at_once, atol=1e-10)
+
+
+@kinds
+@torch.no_grad()
 def test_steps_equal_the_whole_and_go_on_after_reordering(kind: str) -> None:
     decoder, steps = random_decoder(SHAPES[kind]), 9
     memory = decoder.remember(*sentences(decoder, [3, 5, 4]))

@@ -9,7 +9,7 @@ from anyner.architectures.settings import Decoding
 from anyner.document import Document, Fragments
 from anyner.evaluation.scores import Score
 from anyner.inference.proposing import Proposed
-from anyner.inference.recognizer import Choice, Recognizer
+from anyner.inference.recognizer import BATCH_TOKENS, Choice, Recognizer
 from anyner.text.align import WordEntity
 from anyner.text.windows import WindowMerger
 
@@ -29,13 +29,15 @@ class Tuner:
         self._gold = [_Gold.of(document) for document in documents]
         self._windows = recognizer.windows(documents)
 
-    def tune(self, batch_tokens: int | None = None) -> Tuned:
-        """The thresholds with the best strict F1, one after the other, in each from coarse to fine."""
+    def tune(self, batch_tokens: int = BATCH_TOKENS) -> Tuned:
+        """The thresholds with the best strict F1, one after the other, in each from coarse to fine.
+
+        Batches are small on a GPU, too: a head that has learned little yet proposes nearly everything.
+        """
         config = self._recognizer.model.head.config
         asked = self._recognizer.decoding(Choice())
         loosest = {threshold.name: threshold.loosest for threshold in config.thresholds()}
-        tokens = self._recognizer.batch_tokens if batch_tokens is None else batch_tokens
-        proposed = list(self._recognizer.proposer.propose(self._windows, replace(asked, thresholds=loosest), tokens))
+        proposed = list(self._recognizer.proposer.propose(self._windows, replace(asked, thresholds=loosest), batch_tokens))
         decoding = replace(asked, thresholds=config.default_thresholds())
         best = Tuned(decoding.thresholds, self._score(proposed, decoding))
         for threshold in config.thresholds():

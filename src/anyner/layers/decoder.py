@@ -17,6 +17,8 @@ from anyner.layers.norm import Norm
 Activation = Literal["gelu", "gelu_new", "relu", "silu"]
 Part = Callable[[Tensor], Tensor]
 Past = tuple[int, Tensor, Tensor]
+_MOST_ROWS = 65_535
+"""CUDA starts no more blocks than that at once in the dimension that attention kernels lay rows along."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +223,9 @@ class SelfAttention(Attention):
             number, keys, values = past
             keys[:, :, number], values[:, :, number] = key[:, :, 0], value[:, :, 0]
             key, value = keys[:, :, : number + 1], values[:, :, : number + 1]
-        return self.output(self.told(query, key, value, bias, causal and bias is None))  # type: ignore[no-any-return]
+        parts = zip(*(part.split(_MOST_ROWS) for part in (query, key, value)), strict=True)
+        told = [self.told(*part, bias, causal and bias is None) for part in parts]
+        return self.output(told[0] if len(told) == 1 else torch.cat(told))  # type: ignore[no-any-return]
 
 
 class CrossAttention(Attention):
