@@ -225,7 +225,7 @@ KINDS: Mapping[str, Kind] = {
         _tried,
         {
             "architecture": lambda one: one["architecture"],
-            "what was set": lambda one: ", ".join(f"`{change}`" for change in one["set"]),
+            "what was set": lambda one: ", ".join(f"`{change}`" for change in one["set"]) or "nothing else",
             "dev F1": lambda one: _percent(one["dev_f1"]),
             "best epoch": lambda one: str(one["best_epoch"]),
         },
