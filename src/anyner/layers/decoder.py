@@ -223,8 +223,8 @@ class SelfAttention(Attention):
             number, keys, values = past
             keys[:, :, number], values[:, :, number] = key[:, :, 0], value[:, :, 0]
             key, value = keys[:, :, : number + 1], values[:, :, : number + 1]
-        parts = zip(*(part.split(_MOST_ROWS) for part in (query, key, value)), strict=True)
-        told = [self.told(*part, bias, causal and bias is None) for part in parts]
+        parts = zip(*(torch.split(part, _MOST_ROWS) for part in (query, key, value)), strict=True)
+        told = [self.told(asked, known, said, bias, causal and bias is None) for asked, known, said in parts]
         return self.output(told[0] if len(told) == 1 else torch.cat(told))  # type: ignore[no-any-return]
 
 

@@ -18,6 +18,12 @@ class Spans:
     first: Tensor  # (N,) first word
     last: Tensor  # (N,) last word, inclusive
 
+    @classmethod
+    def of_rows(cls, first: Tensor, last: Tensor) -> Spans:
+        """Those of (B, K), one row a sentence."""
+        sentence = torch.arange(len(first), device=first.device)[:, None].expand_as(first)  # (B, K)
+        return cls(sentence.flatten(), first.flatten(), last.flatten())
+
     def __len__(self) -> int:
         return len(self.sentence)
 

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from anyner.architectures.biaffine import head as biaffine_head
 from anyner.architectures.biaffine.config import Config
 from anyner.architectures.biaffine.head import Head
 from anyner.architectures.draw import Draw
@@ -36,8 +35,8 @@ def head_of(seed: int = 0, **settings: object) -> Head:
     torch.manual_seed(seed)
     config = Config.of({"width": 4, "length_buckets": 3, "prior": 0.3, **settings}, "head")
     head = Head(config, LABELS, cast(Encoder, SimpleNamespace(width=WIDTH))).eval()
-    torch.nn.init.normal_(head.bilinear)
-    torch.nn.init.normal_(head.length.weight)
+    torch.nn.init.normal_(head.pairs.bilinear)
+    torch.nn.init.normal_(head.pairs.length.weight)
     return head
 
 
@@ -67,12 +66,12 @@ def score_slowly(head: Head, states: States, span: tuple[int, int, int, int]) ->
     b, c, first, last = span
 
     def side(word: int) -> tuple[Tensor, Tensor]:
-        both = functional.gelu(head.boundaries.weight @ states.words[b, word] + head.boundaries.bias)
+        both = functional.gelu(head.pairs.boundaries.weight @ states.words[b, word] + head.pairs.boundaries.bias)
         return both[:4], both[4:]
 
     start, end = side(first)[0], side(last)[1]
-    linear = head.linear.weight[c] @ torch.cat([start, end]) + head.linear.bias[c]
-    return float(start @ head.bilinear[c] @ end + linear + head.length.weight[min(last - first, 2), c])
+    linear = head.pairs.linear.weight[c] @ torch.cat([start, end]) + head.pairs.linear.bias[c]
+    return float(start @ head.pairs.bilinear[c] @ end + linear + head.pairs.length.weight[min(last - first, 2), c])
 
 
 def spans_of(lengths: Sequence[int]) -> list[tuple[int, int, int, int]]:
@@ -83,7 +82,7 @@ def spans_of(lengths: Sequence[int]) -> list[tuple[int, int, int, int]]:
 def test_scores_equal_a_loop_over_spans() -> None:
     lengths = (5, 1, 3)
     head, states = head_of(), states_of(lengths)
-    scores = head.scores(states)
+    scores = head.pairs(states.words)
     assert scores.shape == (3, 3, 5, 5)
     assert scores.dtype == torch.float32
     for span in spans_of(lengths):
@@ -174,7 +173,7 @@ def test_proposals_are_all_real_spans_above_the_loosest_threshold() -> None:
 def test_a_fresh_head_believes_every_span_to_the_prior() -> None:
     torch.manual_seed(0)
     head = Head(Config(prior=0.01), LABELS, cast(Encoder, SimpleNamespace(width=WIDTH))).eval()
-    assert head.scores(states_of((8,))).sigmoid().mean() == pytest.approx(0.01, abs=0.005)
+    assert head.pairs(states_of((8,)).words).sigmoid().mean() == pytest.approx(0.01, abs=0.005)
     assert len(head.propose(states_of((8,)), asking(LOOSEST), Draw(0)).score) == 0
 
 
@@ -182,9 +181,9 @@ def test_long_spans_share_the_last_length_score() -> None:
     head = head_of()
     with torch.no_grad():
         states = states_of((6,))
-        before = head.scores(states)
-        head.length.weight[2] += 5.0
-        changed = head.scores(states) - before
+        before = head.pairs(states.words)
+        head.pairs.length.weight[2] += 5.0
+        changed = head.pairs(states.words) - before
     distance = torch.arange(6)[None] - torch.arange(6)[:, None]
     assert torch.allclose(changed[0, 0], (distance >= 2) * 5.0, atol=1e-5)
 
@@ -210,7 +209,7 @@ def test_spans_longer_than_the_longest_are_neither_scored_nor_reached() -> None:
 def test_labels_are_scored_in_parts_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
     head, states = head_of(), states_of((5, 3))
     whole = head.propose(states, asking(LOOSEST), Draw(0)).on_host()
-    monkeypatch.setattr(biaffine_head, "LARGEST", 1)
+    monkeypatch.setattr("anyner.layers.boundary_pairs.LARGEST", 1)
     parts = head.propose(states, asking(LOOSEST), Draw(0)).on_host()
     assert len({label for _, label, _, _ in whole["place"].tolist()}) == len(LABELS)
     listed = [dict(zip(map(tuple, p["place"].tolist()), p["score"].tolist(), strict=True)) for p in (whole, parts)]

@@ -24,7 +24,7 @@ SWITCHES: list[dict[str, Any]] = [
     {"expansion": "random"},
     {"schedule": "linear", "diffusion_steps": 50}, {"state": "boundaries"}, {"span_features": "both"}, {"slot_embedding": True},
     {"time": "scale_shift"}, {"pointer": "additive"}, {"type_reads": "span"}, {"self_attention": False},
-    {"cross_attention": False}, {"boundary_product": True}, {"type_target": "assigned"}, {"apart": "nearest"}, {"layers": 2},
+    {"cross_attention": False}, {"pairs": 8}, {"type_target": "assigned"}, {"apart": "nearest"}, {"layers": 2},
 ]  # fmt: skip
 
 

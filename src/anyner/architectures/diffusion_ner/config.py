@@ -55,8 +55,10 @@ class Config(HeadConfig):
     """Whether words and spans know where in the sentence they are, or only what stands there as in paper and code."""
     type_reads: Literal["boundaries", "span"] = "boundaries"
     """What the type is read from: the words that the pointers point at and the span, or the span alone (paper and code)."""
-    boundary_product: bool = False
-    """Whether the type also reads the product of those two words, as a biaffine classifier does."""
+    pairs: int = Field(default=0, ge=0)
+    """Width of a bilinear form of the two words pointed at, which the type also reads, as a biaffine classifier does; 0: none."""
+    pairs_dropout: float = Field(default=0.2, ge=0.0, lt=1.0)
+    """Dropout in it."""
     self_attention: bool = True
     cross_attention: bool = True
     pointer: Literal["bilinear", "additive"] = "bilinear"

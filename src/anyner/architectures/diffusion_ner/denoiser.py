@@ -13,9 +13,12 @@ from torch.utils.checkpoint import checkpoint
 from anyner.architectures.diffusion_ner.config import Config
 from anyner.encoding.encoder import States
 from anyner.encoding.pooling import stretch_mean, take
+from anyner.layers.boundary_pairs import BoundaryPairs
 from anyner.layers.norm import Norm
+from anyner.layers.spanpool import Spans
 
 _SPANS_AT_ONCE = 8
+_LENGTHS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,7 @@ class Sentence:
     memory: tuple[tuple[Tensor, Tensor] | None, ...]  # keys and values of each layer, (B, heads, M, w / heads)
     boundaries: tuple[Boundary, Boundary]  # left and right
     typed: tuple[Tensor, Tensor] | None  # (B, M, w) a word as the left and the right one of a type
+    pairs: Tensor | None  # (B, M, 2k) a word as the first and the last of a pair
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,11 @@ class Denoiser(nn.Module):
         self.of_left, self.of_right = (
             nn.Linear(width, width, bias=False) if config.type_reads == "boundaries" else None for _ in range(2)
         )
+        self.pairs = (
+            BoundaryPairs(word_width, config.pairs, types, dropout=config.pairs_dropout, lengths=_LENGTHS)
+            if config.pairs
+            else None
+        )
         self.of_span, self.types = nn.Linear(width, width), nn.Linear(width, types)
         self.dropout = nn.Dropout(config.dropout)
 
@@ -96,6 +105,7 @@ class Denoiser(nn.Module):
                 self.right_pointer.boundary(words, states.word_mask),
             ),
             typed=(self.of_left(words), self.of_right(words)) if self.of_left is not None and self.of_right is not None else None,
+            pairs=self.pairs.as_boundaries(states.words) if self.pairs is not None else None,
         )
 
     def forward(self, sentence: Sentence, first: Tensor, last: Tensor, step: Tensor) -> Answers:
@@ -131,8 +141,12 @@ class Denoiser(nn.Module):
             first, last = (
                 logits.softmax(-1).to(words.dtype) @ words for logits, words in zip((left, right), sentence.typed, strict=True)
             )  # (B, K, w) each
-            hidden = hidden + first + last + (first * last if self.config.boundary_product else 0)
-        return Answers(left, right, self.types(functional.gelu(hidden)).float())
+            hidden = hidden + first + last
+        types = self.types(functional.gelu(hidden)).float()  # (B, K, 1 + C)
+        if self.pairs is not None and sentence.pairs is not None:
+            spans = Spans.of_rows(left.argmax(2), right.argmax(2))
+            types = types + self.pairs.at(sentence.pairs, spans).view_as(types)
+        return Answers(left, right, types)
 
     def _seen(self, sentence: Sentence, first: Tensor, last: Tensor) -> Tensor:
         parts = []

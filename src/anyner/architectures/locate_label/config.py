@@ -36,6 +36,10 @@ class Config(HeadConfig):
     """Dropout on what they read."""
     boundary_product: bool = False
     """Whether they read the product of the two boundary words besides their sum, as a biaffine classifier does."""
+    pairs: int = Field(default=0, ge=0)
+    """Width of a bilinear form of the two boundary words, which the classifier also reads, as a biaffine one does; 0: none."""
+    pairs_dropout: float = Field(default=0.2, ge=0.0, lt=1.0)
+    """Dropout in it."""
     sentence_vector: bool = False
     """Whether they read the vector of the whole sentence, too."""
     filter: bool = True
