@@ -51,9 +51,9 @@ def build() -> Build:
         )
         encoder = Encoder(EncoderConfig(), encoder_from_config(bert))
         head = head_type(Config(width=16, prior=0.1, length_buckets=8), LABELS, encoder)
-        torch.nn.init.normal_(head.bilinear, std=1.2)
+        torch.nn.init.normal_(head.pairs.bilinear, std=1.2)
         with torch.no_grad():
-            head.length.weight += torch.linspace(1.0, -1.0, 8)[:, None]
+            head.pairs.length.weight += torch.linspace(1.0, -1.0, 8)[:, None]
         config = ModelConfig(
             anyner_version=anyner.__version__,
             architecture="biaffine",

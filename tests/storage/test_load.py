@@ -148,9 +148,9 @@ def test_weights_too_many_or_too_few_are_named(copied: Path, extra: bool) -> Non
     if extra:
         weights["head.surplus"] = torch.zeros(3)
     else:
-        del weights["head.linear.bias"]
+        del weights["head.pairs.linear.bias"]
     save_file(weights, path)
-    wanted = "head.surplus is unexpected" if extra else "head.linear.bias is missing"
+    wanted = "head.surplus is unexpected" if extra else "head.pairs.linear.bias is missing"
     assert wanted in message_of(copied)
 
 

@@ -226,7 +226,8 @@ def test_a_label_that_no_document_annotates_gets_no_gradient(tiny: Callable[...,
         batch = training_batch([example], recognizer.vocabulary.frame)
         part: LossPart = recognizer.model(batch, recognizer.proposer.draw)["span"]
         part.numerator.backward()
-        return [head.bilinear.grad, head.linear.weight.grad, head.linear.bias.grad, head.length.weight.grad.T]  # type: ignore[union-attr, list-item]
+        pairs: Any = head.pairs
+        return [pairs.bilinear.grad, pairs.linear.weight.grad, pairs.linear.bias.grad, pairs.length.weight.grad.T]
 
     for gradient in gradients(examples[0]):
         assert gradient[0].abs().max() > 0

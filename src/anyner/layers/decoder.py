@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from anyner.layers.norm import Norm
+from anyner.layers.norm import Norm, RootMeanSquareNorm
 
 Activation = Literal["gelu", "gelu_new", "relu", "silu"]
 Part = Callable[[Tensor], Tensor]
@@ -284,14 +284,6 @@ class RelativeBias(nn.Module):
         bucket = torch.where(away < alone, away, shared.clamp(max=buckets - 1))
         bias = self.table(bucket if causal else bucket + (ahead > 0) * buckets).permute(2, 0, 1)[None]
         return bias.masked_fill(ahead > 0, -math.inf) if causal else bias  # type: ignore[no-any-return]
-
-
-class RootMeanSquareNorm(nn.RMSNorm):
-    """Stays in the type it is given, as `Norm` does."""
-
-    def forward(self, rows: Tensor) -> Tensor:
-        with torch.autocast(rows.device.type, enabled=False):
-            return functional.rms_norm(rows, self.normalized_shape, self.weight.to(rows.dtype), self.eps)
 
 
 def new_norm(shape: DecoderShape) -> Norm | RootMeanSquareNorm:

@@ -1,4 +1,4 @@
-"""Layer norm that stays in the type it is given."""
+"""Norms that stay in the type they are given."""
 
 from __future__ import annotations
 
@@ -14,3 +14,11 @@ class Norm(nn.LayerNorm):
         with torch.autocast(rows.device.type, enabled=False):
             weight, bias = self.weight.to(rows.dtype), self.bias.to(rows.dtype)
             return functional.layer_norm(rows, self.normalized_shape, weight, bias, self.eps)
+
+
+class RootMeanSquareNorm(nn.RMSNorm):
+    """Stays in the type it is given, as `Norm` does."""
+
+    def forward(self, rows: Tensor) -> Tensor:
+        with torch.autocast(rows.device.type, enabled=False):
+            return functional.rms_norm(rows, self.normalized_shape, self.weight.to(rows.dtype), self.eps)

@@ -7,12 +7,9 @@ import pytest
 import torch
 from diffusion_batches import decoding, head_of
 from head_batches import ENTITIES, LABELS, LENGTHS, alone, gold_of, states_of
-from hypothesis import given
-from hypothesis import strategies as st
 
 from anyner.architectures.diffusion_ner.config import Config
 from anyner.architectures.diffusion_ner.denoiser import Answers, Pointed
-from anyner.architectures.diffusion_ner.head import _best_of_each
 from anyner.architectures.diffusion_ner.matching import by_inputs
 from anyner.architectures.diffusion_ner.noising import noised
 from anyner.architectures.draw import Draw
@@ -178,11 +175,11 @@ def test_with_samples_a_score_does_not_depend_on_the_threshold_asked_for() -> No
     head, states = head_of(boundary_prior=0.6), states_of((9, 4))
     loose, strict = (
         head.decode(head.propose(states, asked, Draw(0)).on_host(), 2, asked)
-        for asked in (decoding(head, score=score, samples=3) for score in (0.2, 0.45))
+        for asked in (decoding(head, score=score, samples=3) for score in (0.05, 0.15))
     )
     known = {(place, e.label, e.fragments): e.score for place, listed in enumerate(loose) for e in listed}
     kept = {(place, e.label, e.fragments): e.score for place, listed in enumerate(strict) for e in listed}
-    assert kept == {key: score for key, score in known.items() if (score or 0.0) >= 0.45}
+    assert kept == {key: score for key, score in known.items() if (score or 0.0) >= 0.15}
     assert 0 < len(kept) < len(known)
 
 
@@ -192,13 +189,3 @@ def test_what_it_can_express_and_what_is_refused() -> None:
     assert Config().unreachable(entities, [1] * 4) == [None, "a second label on the same words", "discontinuous"]
     with pytest.raises(ValueError, match="multiple of heads"):
         Config(width=10, heads=4)
-
-
-@given(rows=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), max_size=30))
-def test_of_answers_for_one_span_the_best_is_kept_and_of_equal_ones_the_first(rows: list[tuple[int, int]]) -> None:
-    best: dict[int, int] = {}
-    for place, (span, score) in enumerate(rows):
-        if span not in best or score > rows[best[span]][1]:
-            best[span] = place
-    spans, scores = torch.tensor([span for span, _ in rows], dtype=torch.long), torch.tensor([float(own) for _, own in rows])
-    assert _best_of_each(spans, scores).tolist() == [best[span] for span in sorted(best)]

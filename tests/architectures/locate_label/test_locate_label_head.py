@@ -183,7 +183,8 @@ def test_labels_that_are_not_annotated_give_no_loss() -> None:
 
 SWITCHES: list[dict[str, Any]] = [
     {}, {"filter": False}, {"regressor": False}, {"filter": False, "regressor": False}, {"soft_examples": False},
-    {"loss_compat": True}, {"classifier_loss": "focal"}, {"sentence_vector": True}, {"pairs": 8}, {"offsets": "tanh"}, {"offsets": "sigmoid"},
+    {"loss_compat": True}, {"classifier_loss": "focal"}, {"sentence_vector": True}, {"pairs": 8},
+    {"offsets": "tanh"}, {"offsets": "sigmoid"},
 ]  # fmt: skip
 
 

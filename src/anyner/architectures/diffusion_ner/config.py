@@ -22,6 +22,8 @@ class DiffusionOptions(Options):
     """How often to start anew; an entity's score is then the mean over all samples, those that miss it counting as 0."""
     every_step: bool = True
     """Whether what the steps before the last found counts too."""
+    voting: bool = True
+    """Whether all answers for the same words are counted together, or the best of them stays (paper and code)."""
     renewal: bool = False
     """Whether spans that found nothing start anew from fresh noise before the next step."""
 
@@ -55,8 +57,9 @@ class Config(HeadConfig):
     """Whether words and spans know where in the sentence they are, or only what stands there as in paper and code."""
     type_reads: Literal["boundaries", "span"] = "boundaries"
     """What the type is read from: the words that the pointers point at and the span, or the span alone (paper and code)."""
-    pairs: int = Field(default=0, ge=0)
-    """Width of a bilinear form of the two words pointed at, which the type also reads, as a biaffine classifier does; 0: none."""
+    pairs: int = Field(default=128, ge=0)
+    """Width of a bilinear form of the two words pointed at, which the type also reads, as a biaffine classifier does; 0: none, as
+    in paper and code."""
     pairs_dropout: float = Field(default=0.2, ge=0.0, lt=1.0)
     """Dropout in it."""
     self_attention: bool = True
@@ -93,8 +96,8 @@ class Config(HeadConfig):
         return with_second_labels(super().unreachable(entities, pieces), entities)
 
     def thresholds(self) -> tuple[Threshold, ...]:
-        """The paper's phi, as the mean of the three probabilities instead of their sum."""
-        return (Threshold("score", 0.2, 0.8, tuple(round(0.2 + 0.025 * i, 3) for i in range(32))),)
+        """Of the share of votes; without voting the paper's phi, as the mean of the three probabilities instead of their sum."""
+        return (Threshold("score", 0.1, 0.4, tuple(round(0.1 + 0.025 * i, 3) for i in range(36))),)
 
     def shapes(self) -> frozenset[Shape]:
         return frozenset({"flat", "nested", "crossing"})

@@ -14,9 +14,10 @@ from anyner.architectures import base
 from anyner.architectures.base import Losses, LossPart
 from anyner.architectures.diffusion_ner.config import Config, DiffusionOptions
 from anyner.architectures.diffusion_ner.decode import decode
-from anyner.architectures.diffusion_ner.denoiser import Answers, Denoiser, Pointed, Sentence
+from anyner.architectures.diffusion_ner.denoiser import Denoiser, Pointed, Sentence
 from anyner.architectures.diffusion_ner.matching import by_inputs, by_predictions, costs, labels_pointed_at
 from anyner.architectures.diffusion_ner.noising import noised
+from anyner.architectures.diffusion_ner.reading import best, voted
 from anyner.architectures.diffusion_ner.schedule import denoising_pairs, earlier, schedule_of
 from anyner.architectures.diffusion_ner.state import clean_state, spans_at
 from anyner.architectures.draw import NORMALS, Draw, normals
@@ -29,10 +30,10 @@ from anyner.layers.contiguous import Entities
 
 @dataclass(frozen=True, slots=True)
 class DenoisedSpans(base.Proposals):
-    """P spans that ended as some entity; of those that ended as the same words, the best of each sample."""
+    """P entities that the spans of a sample ended as; no two of the same words."""
 
     place: Tensor  # (P, 5) sentence, first word, last word (inclusive), label, sample
-    score: Tensor  # (P,) mean of the three probabilities
+    score: Tensor  # (P,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,8 @@ class Head(base.Head):
         for sample in range(options.samples):
             steps = list(self.denoise(states, sentence, options, draw, sample))
             pointed = [step.pointed for step in (steps if options.every_step else steps[-1:])]
-            place, score = self._read_off(self.denoiser.typed(sentence, _side_by_side(pointed)), least)
+            answers = self.denoiser.typed(sentence, _side_by_side(pointed))
+            place, score = (voted if options.voting else best)(answers, least)
             places.append(functional.pad(place, (0, 1), value=sample))
             scores.append(score)
         return DenoisedSpans(torch.cat(places), torch.cat(scores))
@@ -143,19 +145,6 @@ class Head(base.Head):
         drawn = self.normals[(walks[:, :1] + walks[:, 1:] * numbers) & (NORMALS - 1)]  # (B, times * K * 2)
         return list(drawn.view(len(walks), times, spans, 2).unbind(1))
 
-    @staticmethod
-    def _read_off(answers: Answers, least: float) -> tuple[Tensor, Tensor]:
-        """Spans that are some entity, with at least that score: (P, 4) sentence, first, last, label, and (P,)."""
-        left, first = answers.left.sigmoid().max(2)  # (B, K) each
-        right, last = answers.right.sigmoid().max(2)
-        type_, label = answers.types.softmax(-1).max(2)
-        score = (left + right + type_) / 3
-        sentence, slot = ((label > 0) & (first <= last) & (score >= least)).nonzero().unbind(1)  # (P,) each
-        chosen = (first[sentence, slot], last[sentence, slot], label[sentence, slot] - 1)
-        place, score = torch.stack([sentence, *chosen], dim=1), score[sentence, slot]
-        best = _best_of_each((place[:, 0] * answers.left.shape[2] + place[:, 1]) * answers.left.shape[2] + place[:, 2], score)
-        return place[best], score[best]
-
 
 def _side_by_side(pointed: Sequence[Pointed]) -> Pointed:
     """Of several steps, as if all their spans were of one."""
@@ -163,12 +152,3 @@ def _side_by_side(pointed: Sequence[Pointed]) -> Pointed:
         return pointed[0]
     parts = zip(*((one.spans, one.left, one.right) for one in pointed), strict=True)
     return Pointed(*(torch.cat(part, dim=1) for part in parts))
-
-
-def _best_of_each(span: Tensor, score: Tensor) -> Tensor:
-    """Of each span's answers the best, of equal ones the first: their places. Dozens are the same; the host is spared them."""
-    by_score = score.argsort(descending=True, stable=True)  # (P,)
-    sorted_span, order = span[by_score].sort(stable=True)
-    begins = torch.ones_like(sorted_span, dtype=torch.bool)
-    begins[1:] = sorted_span[1:] != sorted_span[:-1]
-    return by_score[order[begins]]
