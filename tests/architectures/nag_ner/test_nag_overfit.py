@@ -1,14 +1,50 @@
-"""Fifty sentences with entities of all shapes are learned by heart."""
+"""Fifty sentences with entities of all shapes are learned by heart, and found again in texts far longer than any of them."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from by_heart import learned_by_heart
+import pytest
+from by_heart import Learned, learned_by_heart
 
+from anyner.document import Document, Entity
 from anyner.evaluation.evaluate import evaluate_documents
 
 
-def test_fifty_sentences_of_all_shapes_are_learned_by_heart(tmp_path: Path) -> None:
-    learned = learned_by_heart(tmp_path, "nag_ner", {}, epochs=120, patience=25, contiguous=False)
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> Learned:
+    folder: Path = tmp_path_factory.mktemp("learned")
+    return learned_by_heart(folder, "nag_ner", {}, epochs=120, patience=25, contiguous=False)
+
+
+def joined(documents: Sequence[Document]) -> Document:
+    text, entities = "", []
+    for document in documents:
+        moved = len(text)
+        for entity in document.entities:
+            fragments = tuple((start + moved, end + moved) for start, end in entity.fragments)
+            entities.append(Entity(entity.label, fragments))
+        text += document.text + " "
+    return Document(text, tuple(entities))
+
+
+def test_fifty_sentences_of_all_shapes_are_learned_by_heart(learned: Learned) -> None:
     assert learned.best_f1 == 1.0
     found = learned.recognizer.predict([document.text for document in learned.documents])
     assert evaluate_documents(learned.documents, found).strict.f1 == 1.0
+
+
+@pytest.mark.parametrize(("sentences", "windows", "least_words"), [(20, 1, 290), (27, 2, 400), (50, 3, 700)])
+def test_long_texts_are_read_whole(learned: Learned, sentences: int, windows: int, least_words: int) -> None:
+    """The paper names long inputs as its limit. What was learned from single sentences is worth less there, but not nothing."""
+    text = joined(learned.documents[:sentences])
+    words = [word for window in learned.recognizer.windows([text]) for word in window.words]
+    assert len(learned.recognizer.windows([text])) == windows
+    assert len(words) >= least_words
+    found = learned.recognizer.predict(text.text)
+    assert found.coverage == 1.0
+    known = set(words)
+    assert all(piece in known for entity in found.entities for piece in entity.text.split() if piece.isalpha())
+    score = evaluate_documents([text], [found]).strict
+    assert score.correct >= 0.25 * score.gold
+    late = [entity for entity in found.entities if entity.start > 0.8 * len(text.text)]
+    assert late
