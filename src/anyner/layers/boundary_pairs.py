@@ -12,8 +12,12 @@ LARGEST = 2**27
 """Numbers that one tensor may hold."""
 
 
+LENGTHS = 64
+"""Lengths that are told apart unless said otherwise."""
+
+
 class BoundaryPairs(nn.Module):
-    def __init__(self, word_width: int, width: int, kinds: int, *, dropout: float, lengths: int) -> None:
+    def __init__(self, word_width: int, width: int, kinds: int, *, dropout: float, lengths: int = LENGTHS) -> None:
         """`lengths` are told apart, all longer ones being one."""
         super().__init__()
         self.lengths = lengths

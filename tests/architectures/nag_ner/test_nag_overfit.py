@@ -37,8 +37,9 @@ def test_fifty_sentences_of_all_shapes_are_learned_by_heart(learned: Learned) ->
 def test_long_texts_are_read_whole(learned: Learned, sentences: int, windows: int, least_words: int) -> None:
     """The paper names long inputs as its limit. What was learned from single sentences is worth less there, but not nothing."""
     text = joined(learned.documents[:sentences])
-    words = [word for window in learned.recognizer.windows([text]) for word in window.words]
-    assert len(learned.recognizer.windows([text])) == windows
+    read = learned.recognizer.windows([text])
+    words = [word for window in read for word in window.words]
+    assert len(read) == windows
     assert len(words) >= least_words
     found = learned.recognizer.predict(text.text)
     assert found.coverage == 1.0

@@ -18,7 +18,6 @@ from anyner.layers.norm import Norm
 from anyner.layers.spanpool import Spans
 
 _SPANS_AT_ONCE = 8
-_LENGTHS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +81,7 @@ class Denoiser(nn.Module):
         self.of_left, self.of_right = (
             nn.Linear(width, width, bias=False) if config.type_reads == "boundaries" else None for _ in range(2)
         )
-        self.pairs = (
-            BoundaryPairs(word_width, config.pairs, types, dropout=config.pairs_dropout, lengths=_LENGTHS)
-            if config.pairs
-            else None
-        )
+        self.pairs = BoundaryPairs(word_width, config.pairs, types, dropout=config.pairs_dropout) if config.pairs else None
         self.of_span, self.types = nn.Linear(width, width), nn.Linear(width, types)
         self.dropout = nn.Dropout(config.dropout)
 

@@ -36,7 +36,8 @@ def voted(answers: Answers, least: float) -> tuple[Tensor, Tensor]:
 def _sums_of_runs(sorted_keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
     """Where runs of equal keys (N,) begin, and there the sums of their values (N, c); elsewhere the sums mean nothing.
 
-    By differences of a running sum, which is the same on every device; in double precision nothing is lost in it.
+    By differences of a running sum: adding up by index has no fixed order on a GPU. In double precision neither the order of
+    the running sum nor what stands before a run changes the result as it is read.
     """
     count = len(sorted_keys)
     begins = torch.ones(count, dtype=torch.bool, device=sorted_keys.device)

@@ -25,7 +25,6 @@ from anyner.layers.boundary_pairs import BoundaryPairs
 from anyner.layers.contiguous import Entities
 from anyner.layers.spanpool import Spans
 
-_LENGTHS = 64
 LARGEST = 2**27
 """Numbers that one tensor of prediction may hold."""
 
@@ -62,9 +61,7 @@ class Head(base.Head):
         self.regressor = SpanNetwork(config, *widths, outputs=2, outer=True) if config.regressor else None
         self.classifier = SpanNetwork(config, *widths, outputs=len(labels) + 1, outer=False)  # 0: no entity
         self.pairs = (
-            BoundaryPairs(encoder.width, config.pairs, len(labels) + 1, dropout=config.pairs_dropout, lengths=_LENGTHS)
-            if config.pairs
-            else None
+            BoundaryPairs(encoder.width, config.pairs, len(labels) + 1, dropout=config.pairs_dropout) if config.pairs else None
         )
         if self.regressor is not None:  # seeds stay where they are at first (but for sigmoid offsets): the classifier meets gold
             nn.init.normal_(self.regressor.output.weight, std=1e-3)
@@ -88,7 +85,7 @@ class Head(base.Head):
             parts["regressor"] = self._moving(offsets, targets)
             moved = shifted(targets.seeds, offsets.detach(), reader.last_word)
         label, iou = targets.labels_at(moved, config.label_iou)  # (Q,) each
-        logits = self.classifier(reader, moved) + self._said_by_pairs(states, moved)  # (Q, 1 + C)
+        logits = self._types(reader, moved)  # (Q, 1 + C)
         unknown = functional.pad(~gold.annotated, (1, 0))[moved.sentence]  # (Q, 1 + C)
         focus = config.focus if config.loss_compat or config.classifier_loss == "focal" else 0.0
         loss = losses.class_focal(logits.masked_fill(unknown, -1e4), label, focus)
@@ -139,8 +136,7 @@ class Head(base.Head):
         key, became = torch.unique((moved.sentence * words + moved.first) * words + moved.last, return_inverse=True)  # (U,) (N,)
         passed = torch.zeros(len(key), device=key.device).scatter_reduce(0, became, located.filter, "amax")  # (U,)
         spans = Spans(key // (words * words), key // words % words, key % words)
-        logits = self._in_parts(self.classifier, reader, spans) + self._said_by_pairs(states, spans)  # (U, 1 + C)
-        score, label = logits.softmax(-1).max(-1)  # (U,) each
+        score, label = self._types(reader, spans).softmax(-1).max(-1)  # (U,) each
         return LabelledSpans(torch.stack([spans.sentence, label - 1, spans.first, spans.last], dim=1), score, passed)
 
     def locate(self, reader: SpanReader, decoding: Decoding) -> Located:
@@ -156,11 +152,10 @@ class Head(base.Head):
         moved = shifted(seeds, self._offsets(reader, seeds), reader.last_word) if self.regressor is not None else seeds
         return Located(seeds, moved, probability[sentence, length, first])
 
-    def _said_by_pairs(self, states: States, spans: Spans) -> Tensor | float:
-        """What the boundary words of spans say of their labels together: (N, 1 + C)."""
-        if self.pairs is None:
-            return 0.0
-        return self.pairs.at(self.pairs.as_boundaries(states.words), spans)
+    def _types(self, reader: SpanReader, spans: Spans) -> Tensor:
+        """Logits of no entity and of each label: (N, 1 + C)."""
+        logits = self.classifier(reader, spans) if self.training else self._in_parts(self.classifier, reader, spans)
+        return logits if self.pairs is None else logits + self.pairs.at(self.pairs.as_boundaries(reader.states.words), spans)
 
     def _in_parts(self, network: SpanNetwork, reader: SpanReader, spans: Spans) -> Tensor:
         """The network's answers for any number of spans: an undecided filter lets all of them pass."""

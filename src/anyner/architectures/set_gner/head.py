@@ -192,9 +192,8 @@ class Head(base.Head):
             likeliest = counts[..., 1:].argmax(-1) + 1
             return begins, likeliest, likeliest
         if options.counting == "asked":
-            reached = (
-                1 - functional.pad(counts[..., 1:].softmax(-1).cumsum(-1), (1, 0))[..., :-1]
-            )  # (B, U, O) that n or more begin
+            fewer = functional.pad(counts[..., 1:].softmax(-1).cumsum(-1), (1, 0))[..., :-1]  # (B, U, O) than n begin
+            reached = 1 - fewer
             taken = 1 + (reached[..., 1:] >= options.more * reached[..., :-1]).long().cumprod(-1).sum(-1)
             return begins, taken, taken
         number = torch.arange(1, counts.shape[-1], device=counts.device)
