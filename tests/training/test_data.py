@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from anyner.errors import AnynerError
 from anyner.text.align import WordEntity
 from anyner.text.config import TextConfig
 from anyner.training.config import DataConfig, Recipe
-from anyner.training.data import DataCheck, Splits, note_unreachable, read_data, word_entities
+from anyner.training.data import DataCheck, Splits, held_out, note_unreachable, read_data, word_entities
 from anyner.training.facts import corpus_facts, strictest_policy
 from anyner.training.run import prepare
 
@@ -66,6 +67,39 @@ def test_context_is_found_across_splits(tmp_path: Path) -> None:
     assert (splits.dev[0].before, splits.dev[0].after) == ("A", "C")
     assert splits.train[0].after == "B"
     assert not read_data(DataConfig(folder=str(tmp_path)), TextConfig()).dev[0].before
+
+
+def sentences(docs: int, each: int) -> list[Document]:
+    return [replace(ANNA, doc=f"d{n}", sentence=k) for n in range(docs) for k in range(each)]
+
+
+def test_whole_documents_are_held_out_of_train_and_dev(tmp_path: Path, written: Writer) -> None:
+    everything = sentences(docs=20, each=3)
+    written(tmp_path / "train.jsonl", [one for one in everything if one.sentence != 1])
+    written(tmp_path / "dev.jsonl", [one for one in everything if one.sentence == 1])
+    splits = read_data(DataConfig(folder=str(tmp_path), held_out=0.1), TextConfig())
+    assert len(splits.dev) == 2 * 3
+    assert len(splits.train) == 18 * 3
+    assert not {one.doc for one in splits.train} & {one.doc for one in splits.dev}
+
+
+def test_the_last_documents_are_held_out_each_whole() -> None:
+    documents = sentences(docs=30, each=2)
+    train, dev = held_out((*documents[:10], *documents[11:], documents[10]), 0.2)
+    assert [one.doc for one in dev] == [f"d{n}" for n in range(24, 30) for _ in range(2)]
+    assert len(train) == 48
+
+
+def test_a_folder_without_dev_can_hold_out_a_share_of_train(tmp_path: Path, written: Writer) -> None:
+    written(tmp_path / "train.jsonl", [Document(f"Anna saw Bern {n} times.") for n in range(10)])
+    splits = read_data(DataConfig(folder=str(tmp_path), held_out=0.3), TextConfig())
+    assert (len(splits.train), len(splits.dev)) == (7, 3)
+
+
+def test_dev_from_the_documents_of_train_is_told(tiny: Callable[..., Recipe]) -> None:
+    one, other = sentences(docs=1, each=2)
+    (line,) = prepared(tiny, [one], [other, ANNA])
+    assert line.startswith("1 dev documents have the `doc` of train ones")
 
 
 def prepared(tiny: Callable[..., Recipe], train: list[Document], dev: list[Document], *changes: str) -> list[str]:

@@ -32,7 +32,8 @@ class FeatureConfig(Settings):
 
 class EncoderConfig(Settings):
     source: str = "fresh"
-    """A folder or hub id of a Hugging Face encoder, or `fresh`: a small new BERT with a vocabulary made from the corpus."""
+    """A folder or hub id of a Hugging Face encoder; `fresh`: a small new BERT with a vocabulary made from the corpus; a folder of
+    a trained model, or `bundled:NAME`: the encoder inside it."""
     pooling: Pooling = "first"
     """How the pieces of a word become one vector."""
     layers: int = Field(default=1, ge=1)

@@ -65,6 +65,16 @@ def find(name: str | Path) -> Path:
     raise AnynerError(f"there is no model {name}: no such folder{known}")
 
 
+def is_model_folder(folder: Path) -> bool:
+    """Whether a model of this package lies there, whole or not; folders of other libraries have a config of the same name."""
+    path = folder / CONFIG
+    return (
+        path.is_file()
+        and (folder / WEIGHTS).is_file()
+        and '"anyner_version"' in path.read_text(encoding="utf-8", errors="replace")
+    )
+
+
 def read_config(folder: Path) -> ModelConfig:
     path = folder / CONFIG
     if not path.is_file():

@@ -53,14 +53,17 @@ class DataConfig(Settings):
     dev: Sources = ()
     test: Sources = ()
     synthetic: SyntheticData | None = None
+    held_out: float = Field(default=0.0, ge=0.0, lt=1.0)
+    """Share of the larger documents (`doc`) of train and dev, the last ones, whose sentences become dev; all others train. For
+    corpora without a dev file, or with one that has sentences of the same texts as train."""
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
         ways = [self.folder is not None, bool(self.train), self.synthetic is not None]
         if sum(ways) != 1:
             raise ValueError("give exactly one of folder, train (with dev) or synthetic")
-        if self.train and not self.dev:
-            raise ValueError("give dev as well as train: the best epoch and the thresholds are chosen on it")
+        if self.train and not self.dev and not self.held_out:
+            raise ValueError("give dev as well as train, or held_out: the best epoch and the thresholds are chosen on it")
         return self
 
 

@@ -39,17 +39,31 @@ def read_data(data: DataConfig, text: TextConfig) -> Splits:
         corpora = [made.train, made.dev, made.test]
     elif data.folder is not None:
         found = read_splits(data.folder)
-        if found.train is None or found.dev is None:
-            raise AnynerError(f"{data.folder}: a training needs files named train and dev")
-        corpora = [found.train, found.dev, found.test or Corpus(())]
+        if found.train is None or (found.dev is None and not data.held_out):
+            raise AnynerError(f"{data.folder}: a training needs files named train and dev, or a share of train as data.held_out")
+        corpora = [found.train, found.dev or Corpus(()), found.test or Corpus(())]
     else:
         corpora = [_joined(sources) for sources in (data.train, data.dev, data.test)]
     train, dev, test = (corpus.documents for corpus in corpora)
+    if data.held_out:
+        train, dev = held_out((*train, *dev), data.held_out)
     if text.context:
         everything = [*train, *dev, *test]
         train, dev, test = (neighbours_attached(documents, text.context, everything) for documents in (train, dev, test))
     problems = tuple(problem for corpus in corpora for problem in corpus.problems)
     return Splits(train, dev, test, problems)
+
+
+def held_out(documents: Sequence[Document], share: float) -> tuple[tuple[Document, ...], tuple[Document, ...]]:
+    """Train and dev, whole `doc`s on either side: dev has the last ones, for new texts are more like the end of a corpus.
+
+    A document without `doc` stands for itself.
+    """
+    homes = [document.doc or f"#{number}" for number, document in enumerate(documents)]
+    in_order = list(dict.fromkeys(homes))
+    chosen = set(in_order[-max(1, round(len(in_order) * share)) :])
+    train = tuple(document for document, home in zip(documents, homes, strict=True) if home not in chosen)
+    return train, tuple(document for document, home in zip(documents, homes, strict=True) if home in chosen)
 
 
 def _joined(sources: Iterable[Source]) -> Corpus:
@@ -79,6 +93,8 @@ class DataCheck:
     misaligned: list[str] = field(default_factory=list)
     unreachable: Counter[str] = field(default_factory=Counter)
     unknown_labels: Counter[str] = field(default_factory=Counter)
+    dev_from_train: int = 0
+    """Dev documents that are parts of the same larger documents as some of train."""
 
     def lines(self) -> list[str]:
         """One line for each thing a user should know; none when all is well."""
@@ -93,6 +109,10 @@ class DataCheck:
             found.append(f"{count} of {self.entities} training entities ({share:.1f} %) cannot be reached: {reason}")
         for label, count in self.unknown_labels.most_common():
             found.append(f"{count} dev entities have the label {label}, which training never shows: they count as missed")
+        if self.dev_from_train:
+            found.append(
+                f"{self.dev_from_train} dev documents have the `doc` of train ones: dev flatters; data.held_out keeps them apart"
+            )
         return found
 
 

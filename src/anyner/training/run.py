@@ -13,7 +13,6 @@ from accelerate import Accelerator, DistributedDataParallelKwargs
 from anyner.architectures.registry import head_class
 from anyner.encoding.batch import Example
 from anyner.encoding.encoder import new_encoder
-from anyner.encoding.pretrained import pretrained_encoder
 from anyner.errors import AnynerError
 from anyner.inference.config import ModelConfig
 from anyner.inference.recognizer import Recognizer
@@ -38,6 +37,7 @@ from anyner.training.facts import corpus_facts, strictest_policy
 from anyner.training.loop import Outcome, Trainer
 from anyner.training.optimizer import trainable_summary
 from anyner.training.progress import Listener, Silent
+from anyner.training.start import starting_encoder
 from anyner.version import __version__
 
 
@@ -91,7 +91,7 @@ def prepare(recipe: Recipe, data: Splits) -> tuple[Recognizer, list[Example], Da
     torch.manual_seed(recipe.training.seed)
     check = DataCheck(problems=data.problems)
     entities = [word_entities(document, recipe.text, check) for document in data.train]
-    pretrained, vocabulary = pretrained_encoder(recipe.encoder, (document.text for document in data.train))
+    pretrained, vocabulary = starting_encoder(recipe.encoder, data.train)
     encoder = new_encoder(recipe.encoder, pretrained, data.train, recipe.text)
     facts = corpus_facts(data, entities, check, text=recipe.text, encoder=encoder, cut=vocabulary.cut)
     head_type = head_class(recipe.architecture)
@@ -122,6 +122,8 @@ def _examples(recognizer: Recognizer, data: Splits, entities: Sequence[Sequence[
         windows = recognizer.windows([document])
         note_unreachable(check, recognizer.model.head.config, windows, in_words)
         examples.extend(Example.of(window, entities_in(window, in_words), labels, document.labels) for window in windows)
+    homes = {document.doc for document in data.train} - {None}
+    check.dev_from_train = sum(document.doc in homes for document in data.dev)
     check.unknown_labels.update(e.label for document in data.dev for e in document.entities if e.label not in labels)
     return examples
 
