@@ -62,6 +62,8 @@ class Config(HeadConfig):
     in paper and code."""
     pairs_dropout: float = Field(default=0.2, ge=0.0, lt=1.0)
     """Dropout in it."""
+    everywhere_weight: float = Field(default=1.0, ge=0.0)
+    """Weight of what this form alone says about every span of the sentence; 0: only spans that are pointed at teach it."""
     self_attention: bool = True
     cross_attention: bool = True
     pointer: Literal["bilinear", "additive"] = "bilinear"

@@ -14,6 +14,7 @@ from anyner.architectures.diffusion_ner.config import Config
 from anyner.encoding.encoder import States
 from anyner.encoding.pooling import stretch_mean, take
 from anyner.layers.boundary_pairs import BoundaryPairs
+from anyner.layers.everywhere import expecting_nothing
 from anyner.layers.norm import Norm
 from anyner.layers.spanpool import Spans
 
@@ -83,6 +84,8 @@ class Denoiser(nn.Module):
         )
         self.pairs = BoundaryPairs(word_width, config.pairs, types, dropout=config.pairs_dropout) if config.pairs else None
         self.of_span, self.types = nn.Linear(width, width), nn.Linear(width, types)
+        if self.pairs is not None and config.everywhere_weight:
+            expecting_nothing(self.pairs, beside=self.types)
         self.dropout = nn.Dropout(config.dropout)
 
     def read(self, states: States) -> Sentence:

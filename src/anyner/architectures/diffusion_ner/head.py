@@ -26,6 +26,7 @@ from anyner.encoding.batch import Gold
 from anyner.encoding.encoder import Encoder, States
 from anyner.layers.assignment import NOTHING
 from anyner.layers.contiguous import Entities
+from anyner.layers.everywhere import loss_everywhere
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,8 @@ class Head(base.Head):
         noisy = noised(rows, states, config, self.schedule, draw)
         first, last, step = (states.placed(array) for array in (noisy.first.numpy(), noisy.last.numpy(), noisy.step))
         gold_first, gold_last, gold_label = states.placed(np.stack([rows.first, rows.last, rows.label]))  # (B, G) each
-        answers = self.denoiser(self.denoiser.read(states), first, last, step)
+        sentence = self.denoiser.read(states)
+        answers = self.denoiser(sentence, first, last, step)
         if config.matching == "inputs":
             assigned = by_inputs(rows, noisy, config.apart)
         else:
@@ -84,10 +86,15 @@ class Head(base.Head):
         types = functional.cross_entropy(
             answers.types.masked_fill(unknown, -1e4).flatten(0, 1), label.flatten(), reduction="none"
         ).view_as(weight)  # (B, K)
-        return {
+        parts = {
             "boundary": LossPart(torch.where(matched, left + right, 0.0).sum(), matched.sum(), config.boundary_weight),
             "type": LossPart((weight * types).sum(), weight.sum(), config.type_weight),
         }
+        if self.denoiser.pairs is not None and sentence.pairs is not None and config.everywhere_weight:
+            table = self.denoiser.pairs.of_kinds(sentence.pairs, slice(None))  # (B, 1 + C, M, M)
+            everywhere = loss_everywhere(table, states.word_mask, gold)
+            parts["everywhere"] = LossPart(everywhere, states.word_mask.sum(), config.everywhere_weight)
+        return parts
 
     @staticmethod
     def _pointing(logits: Tensor, target: Tensor, word_mask: Tensor) -> Tensor:

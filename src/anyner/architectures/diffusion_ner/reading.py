@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from anyner.architectures.diffusion_ner.denoiser import Answers
 
@@ -17,37 +18,33 @@ def voted(answers: Answers, least: float) -> tuple[Tensor, Tensor]:
     An answer votes with the probability of its boundaries for the types as it believes in them; a label's score is its share of
     all votes.
     """
-    left, first = answers.left.sigmoid().flatten(0, 1).max(1)  # (N,) each, N = B K
-    right, last = answers.right.sigmoid().flatten(0, 1).max(1)
-    weight = torch.where(first <= last, left * right, 0.0)  # (N,)
-    types = answers.types.flatten(0, 1).softmax(-1)  # (N, 1 + C)
-    sentences, spans, words = answers.left.shape
-    sentence = torch.arange(sentences, device=first.device).repeat_interleave(spans)  # (N,)
-    span, order = ((sentence * words + first) * words + last).sort(stable=True)
-    votes = torch.cat([weight[:, None], weight[:, None] * types[:, 1:]], dim=1)[order]  # (N, 1 + C) all, then by label
-    begins, totals = _sums_of_runs(span, votes)
-    score, label = (totals[:, 1:] / (totals[:, :1] + VOTES_FOR_NOTHING)).max(1)  # (N,) each; right where a run begins
-    kept = (begins & (score >= least) & (totals[:, 0] > 0)).nonzero()[:, 0]  # (P,)
-    span, label = span[kept], label[kept]
-    place = torch.stack([span // (words * words), span // words % words, span % words, label], dim=1)
-    return place, score[kept].float()
+    (left, first), (right, last) = answers.left.max(2), answers.right.max(2)  # (B, K) each
+    weight = torch.where(first <= last, left.sigmoid() * right.sigmoid(), 0.0)  # (B, K)
+    votes = torch.cat([weight[..., None], weight[..., None] * answers.types.softmax(-1)[..., 1:]], dim=2)  # all, then by label
+    words = answers.left.shape[2]
+    span, order = (first * words + last).sort(dim=1, stable=True)  # (B, K) each
+    totals = sums_of_runs(span, votes.transpose(1, 2).gather(2, order[:, None].expand(-1, votes.shape[2], -1)))  # (B, 1 + C, K)
+    score, label = (totals[:, 1:] / (totals[:, :1] + VOTES_FOR_NOTHING)).max(1)  # (B, K) each
+    sentence, place = ((totals[:, 0] > 0) & (score >= least)).nonzero().unbind(1)  # (P,) each
+    span = span[sentence, place]
+    return torch.stack([sentence, span // words, span % words, label[sentence, place]], dim=1), score[sentence, place].float()
 
 
-def _sums_of_runs(sorted_keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-    """Where runs of equal keys (N,) begin, and there the sums of their values (N, c); elsewhere the sums mean nothing.
+def sums_of_runs(sorted_keys: Tensor, values: Tensor) -> Tensor:
+    """Where a run of equal keys (B, K) begins, the sum of its values (B, c, K); 0 elsewhere.
 
-    By differences of a running sum: adding up by index has no fixed order on a GPU. In double precision neither the order of
-    the running sum nor what stands before a run changes the result as it is read.
+    By differences of a running sum: adding up by index has no fixed order on a GPU. Double precision, so that what stands before
+    a run does not change the sum as it is read. Along rows: a GPU walks down one long column number by number.
     """
-    count = len(sorted_keys)
-    begins = torch.ones(count, dtype=torch.bool, device=sorted_keys.device)
-    begins[1:] = sorted_keys[1:] != sorted_keys[:-1]
-    running = torch.cat([values.new_zeros(1, values.shape[1], dtype=torch.float64), values.double().cumsum(0)])  # (N + 1, c)
+    count = sorted_keys.shape[1]
+    begins = functional.pad(sorted_keys[:, 1:] != sorted_keys[:, :-1], (1, 0), value=True)  # (B, K)
+    running = functional.pad(values.double().cumsum(2), (1, 0))  # (B, c, K + 1)
     number = torch.arange(count, device=sorted_keys.device)
     # the first beginning at or behind each place, found backwards; a run stops where the next begins
-    next_begin = torch.where(begins, number, count).flip(0).cummin(0).values.flip(0)  # (N,)
-    stop = torch.cat([next_begin[1:], next_begin.new_full((1,), count)])  # (N,)
-    return begins, running[stop] - running[:-1]
+    next_begin = torch.where(begins, number, count).flip(1).cummin(1).values.flip(1)  # (B, K)
+    stop = functional.pad(next_begin[:, 1:], (0, 1), value=count)  # (B, K)
+    sums = running.gather(2, stop[:, None].expand_as(values)) - running[..., :-1]
+    return torch.where(begins[:, None], sums, 0.0)
 
 
 def best(answers: Answers, least: float) -> tuple[Tensor, Tensor]:

@@ -40,6 +40,8 @@ class Config(HeadConfig):
     """Width of a bilinear form of the two boundary words, which the classifier also reads, as a biaffine one does; 0: none."""
     pairs_dropout: float = Field(default=0.2, ge=0.0, lt=1.0)
     """Dropout in it."""
+    everywhere_weight: float = Field(default=0.0, ge=0.0)
+    """Weight of what this form alone says about every span of the sentence; 0: only the classifier's spans teach it."""
     sentence_vector: bool = False
     """Whether they read the vector of the whole sentence, too."""
     filter: bool = True

@@ -23,6 +23,7 @@ from anyner.encoding.batch import Gold
 from anyner.encoding.encoder import Encoder, States
 from anyner.layers.boundary_pairs import BoundaryPairs
 from anyner.layers.contiguous import Entities
+from anyner.layers.everywhere import expecting_nothing, loss_everywhere
 from anyner.layers.spanpool import Spans
 
 LARGEST = 2**27
@@ -63,6 +64,8 @@ class Head(base.Head):
         self.pairs = (
             BoundaryPairs(encoder.width, config.pairs, len(labels) + 1, dropout=config.pairs_dropout) if config.pairs else None
         )
+        if self.pairs is not None and config.everywhere_weight:
+            expecting_nothing(self.pairs, beside=self.classifier.output)
         if self.regressor is not None:  # seeds stay where they are at first (but for sigmoid offsets): the classifier meets gold
             nn.init.normal_(self.regressor.output.weight, std=1e-3)
             nn.init.zeros_(self.regressor.output.bias)
@@ -91,6 +94,9 @@ class Head(base.Head):
         loss = losses.class_focal(logits.masked_fill(unknown, -1e4), label, focus)
         everything = torch.ones_like(targets.positive)
         parts["classifier"] = self._part(loss, self._weights(iou, label > 0), everything, config.classifier_weight)
+        if self.pairs is not None and config.everywhere_weight:
+            everywhere = loss_everywhere(self.pairs(states.words), states.word_mask, gold)
+            parts["everywhere"] = LossPart(everywhere, states.word_mask.sum(), config.everywhere_weight)
         return parts
 
     def _sampled(self, states: States, entities: Entities, draw: Draw) -> Seeds:

@@ -1,0 +1,66 @@
+"""Every span of real words is learned, and nothing else. The oracle adds up span by span."""
+
+import pytest
+import torch
+from torch import nn
+
+from anyner.encoding.batch import Example, Gold, training_batch
+from anyner.encoding.pieces import Frame
+from anyner.layers.boundary_pairs import BoundaryPairs
+from anyner.layers.everywhere import expecting_nothing, loss_everywhere
+from anyner.text.align import WordEntity
+from anyner.text.windows import Window
+
+LABELS = ("A", "B")
+LENGTHS = (4, 2)
+ENTITIES = (
+    (WordEntity("A", ((0, 2),)), WordEntity("B", ((3, 4),)), WordEntity("A", ((0, 1), (2, 3)))),
+    (WordEntity("A", ((0, 1),)), WordEntity("B", ((0, 1),))),
+)
+LEARNED = {(0, 0, 1): 1, (0, 3, 3): 2, (1, 0, 0): 2}
+"""The discontinuous one is no span; of two labels for the same words the later stays."""
+
+
+def gold(annotated: frozenset[str] | None = None) -> Gold:
+    windows = [Window(0, 0, list(range(n)), list(range(1, n + 1)), ["w"] * n, [(5,)] * n, True) for n in LENGTHS]
+    examples = [Example.of(window, own, LABELS, annotated) for window, own in zip(windows, ENTITIES, strict=True)]
+    made = training_batch(examples, Frame((1,), (2,), 0, 3)).gold
+    assert made is not None
+    return made
+
+
+def by_hand(logits: torch.Tensor) -> float:
+    total = 0.0
+    for sentence, length in enumerate(LENGTHS):
+        for first in range(length):
+            for last in range(first, length):
+                probabilities = logits[sentence, :, first, last].softmax(0)
+                total -= probabilities[LEARNED.get((sentence, first, last), 0)].log().item()
+    return total
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_loss_is_that_of_all_spans_one_by_one(seed: int) -> None:
+    logits = torch.randn(2, 3, 4, 4, generator=torch.Generator().manual_seed(seed))
+    mask = torch.arange(4) < torch.tensor(LENGTHS)[:, None]
+    assert loss_everywhere(logits, mask, gold()).item() == pytest.approx(by_hand(logits), rel=1e-5)
+
+
+def test_a_label_that_was_not_annotated_is_neither_right_nor_wrong() -> None:
+    logits = torch.zeros(2, 3, 4, 4)
+    mask = torch.arange(4) < torch.tensor(LENGTHS)[:, None]
+    likely = logits.clone()
+    likely[:, 2, 1, 1] = 9.0  # label B where nothing is marked
+    assert loss_everywhere(likely, mask, gold()) > loss_everywhere(logits, mask, gold()) + 5
+    known = gold(frozenset({"A"}))
+    assert torch.equal(loss_everywhere(likely, mask, known), loss_everywhere(logits, mask, known))
+
+
+def test_pairs_expect_nothing_and_what_stands_beside_them_takes_it_back() -> None:
+    pairs, beside = BoundaryPairs(4, 3, 3, dropout=0.0), nn.Linear(2, 3)
+    before = (pairs.linear.bias.clone(), beside.bias.clone())
+    expecting_nothing(pairs, beside)
+    assert (pairs.linear.bias + beside.bias)[0].item() == 0
+    assert pairs.linear.bias[0] > 4
+    assert torch.equal(pairs.linear.bias[1:], before[0][1:])
+    assert torch.equal(beside.bias[1:], before[1][1:])
