@@ -8,6 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from anyner.training.config import TrainingConfig
+
 Result = Mapping[str, Any]
 Columns = Mapping[str, Callable[[Any], str]]
 
@@ -91,6 +93,8 @@ _TEST: Columns = {"test F1": lambda r: _percent(r["test"]["strict"]["f1"])}
 _TRAINING: Columns = {
     "training, s": _seconds,
     "sentences/s": lambda r: f"{r['training_sentences_per_second']:,.0f}",
+    "batch": lambda r: str(_recipe(r, "training", "batch_sentences") or TrainingConfig().batch_sentences),
+    "peak, GB": lambda r: f"{r['peak_gpu_bytes'] / 1e9:.1f}" if r.get("peak_gpu_bytes") else "",
     "device": _device,
 }
 

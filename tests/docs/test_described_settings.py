@@ -24,6 +24,8 @@ def shown(value: Any) -> str:
     """A default as the tables write it."""
     if value is None or value in ((), {}):
         return OPEN
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

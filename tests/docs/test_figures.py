@@ -98,13 +98,14 @@ def test_a_table_shows_its_results_and_a_changed_number_changes_it(tables: Modul
         "seed": 3,
         "training_seconds": 61.2,
         "training_sentences_per_second": 1500.4,
+        "peak_gpu_bytes": 1_500_000_000,
         "dev_f1": 0.5,
         "test": evaluate_documents([document], [document]).to_json(),
     }
     (tmp_path / "run.json").write_text(json.dumps(result), encoding="utf-8")
     empty = "<!-- table: accuracy -->\nold\n<!-- end -->\n"
     page = tables.filled(empty, tables.read_results(tmp_path))
-    row = "| genia | biaffine | minilm | 3 | 50.00 | 100.00 | 100.0 to 100.0 | 61 | 1,500 | a test | `run.json` |"
+    row = "| genia | biaffine | minilm | 3 | 50.00 | 100.00 | 100.0 to 100.0 | 61 | 1,500 | 32 | 1.5 | a test | `run.json` |"
     assert row in page.splitlines()
     assert tables.filled(page, tables.read_results(tmp_path)) == page
     (tmp_path / "run.json").write_text(json.dumps(result | {"dev_f1": 0.51}), encoding="utf-8")
@@ -113,7 +114,7 @@ def test_a_table_shows_its_results_and_a_changed_number_changes_it(tables: Modul
     (tmp_path / "run.json").write_text(json.dumps(only_dev), encoding="utf-8")
     assert "No results yet." in tables.filled(page, tables.read_results(tmp_path))
     chosen = tables.filled("<!-- table: chosen -->\n<!-- end -->", tables.read_results(tmp_path))
-    assert "| genia | biaffine | minilm | 3 | 50.00 | 61 (2 runs side by side) | 1,500 | a test | `run.json` |" in chosen
+    assert "| genia | biaffine | minilm | 3 | 50.00 | 61 (2 runs side by side) | 1,500 | 32 | 1.5 | a test | `run.json` |" in chosen
     assert "No results yet." in tables.filled(page, [])
 
 

@@ -56,6 +56,11 @@ class DataConfig(Settings):
     held_out: float = Field(default=0.0, ge=0.0, lt=1.0)
     """Share of the larger documents (`doc`) of train and dev, the last ones, whose sentences become dev; all others train. For
     corpora without a dev file, or with one that has sentences of the same texts as train."""
+    coordinated: float = Field(default=0.0, ge=0.0)
+    """So many training sentences more, as a share of those there are, in which entities that end or begin alike stand joined,
+    some of them discontinuous then."""
+    conjunctions: tuple[str, ...] = Field(default=("and", "and", "and", "or"), min_length=1)
+    """What joins them, each word as often as it stands here."""
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:

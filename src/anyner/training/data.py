@@ -17,6 +17,7 @@ from anyner.text.align import WordEntity, to_words
 from anyner.text.config import TextConfig
 from anyner.text.windows import Window, words_of
 from anyner.training.config import DataConfig, Source
+from anyner.training.coordination import coordinated
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,8 @@ class Splits:
     dev: tuple[Document, ...]
     test: tuple[Document, ...]
     problems: tuple[Problem, ...] = ()
+    made: int = 0
+    """Training documents, the last ones, that were made by joining entities."""
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -50,8 +53,9 @@ def read_data(data: DataConfig, text: TextConfig) -> Splits:
     if text.context:
         everything = [*train, *dev, *test]
         train, dev, test = (neighbours_attached(documents, text.context, everything) for documents in (train, dev, test))
+    joined = coordinated(train, text, data.coordinated, data.conjunctions) if data.coordinated else ()
     problems = tuple(problem for corpus in corpora for problem in corpus.problems)
-    return Splits(train, dev, test, problems)
+    return Splits((*train, *joined), dev, test, problems, len(joined))
 
 
 def held_out(documents: Sequence[Document], share: float) -> tuple[tuple[Document, ...], tuple[Document, ...]]:

@@ -158,6 +158,8 @@ def _tell(listener: Listener, recipe: Recipe, data: Splits, recognizer: Recogniz
         f"{recipe.architecture} on {recipe.encoder.source}: {len(data.train):,} training documents with {entities:,} entities, "
         f"{len(data.dev):,} for dev; labels {_some(data.labels)}; overlap policy {recognizer.config.overlap}"
     )
+    if data.made:
+        listener.note(f"{data.made:,} of the training documents were made by joining entities that end or begin alike")
     listener.note(f"trainable parameters: {trainable_summary(recognizer.model)}")
     for line in check.lines():
         listener.note(f"note: {line}")

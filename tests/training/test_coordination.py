@@ -1,0 +1,122 @@
+"""Joined entities: what is written is what is marked, nothing else moves, and the same comes out every time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from anyner.corpora.synthetic import synthetic_splits
+from anyner.document import Document, Entity
+from anyner.text.config import TextConfig
+from anyner.training.config import DataConfig
+from anyner.training.coordination import coordinated
+from anyner.training.data import read_data
+
+GIVEN = TextConfig(words="given")
+
+
+def sentence(text: str, *entities: tuple[str, str]) -> Document:
+    """Words between blanks; an entity is its label and its words, which stand there once."""
+    words = text.split()
+    placed = []
+    for label, own in entities:
+        start = next(i for i in range(len(words)) if words[i : i + len(own.split())] == own.split())
+        placed.append(Entity(label, ((start, start + len(own.split())),)))
+    return Document.from_words(words, placed)
+
+
+def texts(documents: Sequence[Document]) -> set[tuple[str, frozenset[tuple[str, str, bool]]]]:
+    return {(one.text, frozenset((e.label, e.text, e.discontinuous) for e in one.entities)) for one in documents}
+
+
+def made_from(*documents: Document, share: float = 9.0) -> set[tuple[str, frozenset[tuple[str, str, bool]]]]:
+    return set().union(*(texts(coordinated(documents, GIVEN, share, ["and"], seed)) for seed in range(60)))
+
+
+def test_two_that_end_alike_share_their_end() -> None:
+    one = sentence("the red gene works", ("DNA", "red gene"))
+    other = sentence("a blue gene", ("DNA", "blue gene"))
+    assert made_from(one, other) == {
+        ("the red and blue gene works", frozenset({("DNA", "red gene", True), ("DNA", "blue gene", False)})),
+        ("a blue and red gene", frozenset({("DNA", "blue gene", True), ("DNA", "red gene", False)})),
+    }
+
+
+def test_two_that_begin_alike_share_their_beginning() -> None:
+    one = sentence("pain in hips since May", ("Symptom", "pain in hips"))
+    other = sentence("pain in both knees", ("Symptom", "pain in both knees"))
+    assert made_from(one, other) == {
+        (
+            "pain in hips and both knees since May",
+            frozenset({("Symptom", "pain in hips", False), ("Symptom", "pain in both knees", True)}),
+        ),
+        ("pain in both knees and hips", frozenset({("Symptom", "pain in both knees", False), ("Symptom", "pain in hips", True)})),
+    }
+
+
+def test_three_can_be_joined() -> None:
+    found = made_from(*(sentence(f"{colour} gene", ("DNA", f"{colour} gene")) for colour in ("red", "blue", "green")))
+    three = {text: entities for text, entities in found if "," in text}
+    assert three["red , blue and green gene"] == {
+        ("DNA", "red gene", True),
+        ("DNA", "blue gene", True),
+        ("DNA", "green gene", False),
+    }
+
+
+def test_what_lies_inside_a_partner_comes_with_it_and_what_stands_behind_moves() -> None:
+    one = sentence("red gene in T cells", ("DNA", "red gene"), ("cell", "T cells"))
+    other = sentence("blue factor gene", ("DNA", "blue factor gene"), ("protein", "blue factor"))
+    joined = next(entities for text, entities in made_from(one, other) if text == "red and blue factor gene in T cells")
+    assert joined == {
+        ("DNA", "red gene", True),
+        ("DNA", "blue factor gene", False),
+        ("protein", "blue factor", False),
+        ("cell", "T cells", False),
+    }
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (sentence("red gene", ("DNA", "red gene")), sentence("blue gene", ("RNA", "blue gene"))),  # another label
+        (sentence("red gene", ("DNA", "red gene")), sentence("gene", ("DNA", "gene"))),  # nothing of its own
+        (sentence("red 2", ("DNA", "red 2")), sentence("blue 2", ("DNA", "blue 2"))),  # a number is a name
+    ],
+)
+def test_what_does_not_fit_is_left_alone(one: Document, other: Document) -> None:
+    assert made_from(one, other) == set()
+
+
+def test_no_other_entity_is_torn_and_none_loses_its_words() -> None:
+    torn = sentence("red gene map", ("DNA", "red gene"), ("DNA", "red gene map"))
+    lost = sentence("blue gene", ("DNA", "blue gene"), ("DNA", "gene"))
+    joined = frozenset({("DNA", "blue gene", True), ("DNA", "gene", False), ("DNA", "red gene", False)})
+    assert made_from(torn, lost) == {("blue and red gene", joined)}
+
+
+@settings(deadline=None, max_examples=20)
+@given(st.integers(0, 100), st.floats(0.05, 0.6))
+def test_sentences_of_the_corpus_stay_whole(seed: int, share: float) -> None:
+    documents = synthetic_splits((60, 1, 1), seed, False).train.documents
+    made = coordinated(documents, TextConfig(), share, ["and", "or"], seed)
+    assert len(made) <= round(share * len(documents))
+    assert made == coordinated(documents, TextConfig(), share, ["and", "or"], seed)
+    originals = {" ".join(one.text.split()) for one in documents}
+    for one in made:
+        assert one.text not in originals
+        assert any(entity.discontinuous for entity in one.entities)
+        assert one.id.endswith("+")
+
+
+def test_a_recipe_asks_for_them() -> None:
+    plain = {"synthetic": {"train": 80, "dev": 5, "test": 5}}
+    before = read_data(DataConfig.model_validate(plain), TextConfig())
+    after = read_data(DataConfig.model_validate({**plain, "coordinated": 0.25}), TextConfig())
+    assert before.made == 0 < after.made <= 20
+    assert after.train[: len(before.train)] == before.train
+    assert len(after.train) == len(before.train) + after.made
+    assert after.dev == before.dev
