@@ -114,7 +114,9 @@ def test_a_table_shows_its_results_and_a_changed_number_changes_it(tables: Modul
     (tmp_path / "run.json").write_text(json.dumps(only_dev), encoding="utf-8")
     assert "No results yet." in tables.filled(page, tables.read_results(tmp_path))
     chosen = tables.filled("<!-- table: chosen -->\n<!-- end -->", tables.read_results(tmp_path))
-    assert "| genia | biaffine | minilm | 3 | 50.00 | 61 (2 runs side by side) | 1,500 | 32 | 1.5 | a test | `run.json` |" in chosen
+    assert (
+        "| genia | biaffine | minilm | 3 | 50.00 | 61 (2 runs side by side) | 1,500 | 32 | 1.5 | a test | `run.json` |" in chosen
+    )
     assert "No results yet." in tables.filled(page, [])
 
 

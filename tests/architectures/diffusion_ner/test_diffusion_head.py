@@ -160,6 +160,26 @@ def test_options_decide_how_spans_and_steps_go() -> None:
         assert {len(first) for first, _, _ in perfect.asked} == {options["spans"]}
 
 
+@torch.no_grad()
+@pytest.mark.parametrize("options", [{}, {"renewal": True}, {"samples": 2}, {"eta": 0.0}, {"voting": False}])
+def test_every_way_to_predict_works_in_lower_precision(options: dict[str, Any]) -> None:
+    head, states = head_of(pairs=8, boundary_prior=0.6), states_of((9, 4))
+    with torch.autocast("cpu", torch.bfloat16):
+        proposals = head.propose(states, decoding(head, score=0.05, **options), Draw(0)).on_host()
+    assert len(proposals["score"]) > 0
+    assert np.isfinite(proposals["score"]).all()
+
+
+@torch.no_grad()
+def test_pairs_learn_from_every_span_unless_they_are_not_to() -> None:
+    states, gold = states_of(), gold_of()
+    learning = head_of(pairs=8).loss(states, gold, Draw(1, 1))["everywhere"]
+    assert float(learning.denominator) == sum(LENGTHS)
+    assert float(learning.numerator) > 0
+    assert "everywhere" not in head_of(pairs=8, everywhere_weight=0.0).loss(states, gold, Draw(1, 1))
+    assert "everywhere" not in head_of(pairs=0).loss(states, gold, Draw(1, 1))
+
+
 def test_a_sample_starts_from_noise_of_its_own_and_a_seed_from_its() -> None:
     head = head_of()
     head.denoiser = perfect = Perfect(0, 1, 2)  # type: ignore[assignment]

@@ -135,13 +135,13 @@ class Head(base.Head):
             yield DenoisingStep(here, first, last, pointed)
             if there < 0:
                 return
+            left, right = pointed.left.argmax(2), pointed.right.argmax(2)
+            lost = (right < left) | (self.denoiser.typed(sentence, pointed).types.argmax(2) == 0) if anew else None
             with base.exact(state.device):
-                left, right = pointed.left.argmax(2), pointed.right.argmax(2)
                 clean = clean_state(left, torch.maximum(left, right), words, config.state, config.scale)
                 kept = (float(self.schedule.kept[here]), float(self.schedule.kept[there]))
                 state = earlier(state, clean, kept, options.eta, fresh[number] if fresh else None)
-                if anew:
-                    lost = (right < left) | (self.denoiser.typed(sentence, pointed).types.argmax(2) == 0)
+                if lost is not None:
                     state = torch.where(lost[..., None], anew[number], state)
 
     def _noise(self, states: States, purpose: str, spans: int, times: int, draw: Draw) -> list[Tensor]:
