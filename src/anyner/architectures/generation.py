@@ -8,11 +8,16 @@ from typing import Literal
 
 from pydantic import Field
 
-from anyner.architectures.settings import CorpusFacts, HeadConfig, Shape
+from anyner.architectures.settings import CorpusFacts, HeadConfig, Options, Shape
 from anyner.text.align import WordEntity
 
 MOST_AT_ONE_WORD = 8
 """Entities at one word that are told apart at most when the corpus decides."""
+
+
+class GenerationOptions(Options):
+    check_share: float = Field(default=0.5, ge=0.0, lt=1.0)
+    """Share of the check in an entity's score (`head.check`); 0: what was written decides alone."""
 
 
 class GenerationConfig(HeadConfig):
@@ -36,6 +41,14 @@ class GenerationConfig(HeadConfig):
     """Most entities that one word begins, O_max; left open: as in the training corpus, at most 8."""
     contiguous: bool | None = None
     """Whether entities have no gaps: then the search is simpler and exact. Left open: as in the training corpus."""
+
+    check: int = Field(default=0, ge=0)
+    """Width of a second opinion on what was written: a bilinear form of an entity's first and last word, which learns from every
+    span of the sentence; 0: none, as in the paper."""
+    check_dropout: float = Field(default=0.2, ge=0.0, lt=1.0)
+    """Dropout in it."""
+    check_weight: float = Field(default=1.0, ge=0.0)
+    """Weight of its loss."""
 
     def decoder_kind(self, facts: CorpusFacts) -> Literal["pretrained", "encoder", "new"]:
         return self.decoder or ("pretrained" if facts.encoder_decoder else "new")

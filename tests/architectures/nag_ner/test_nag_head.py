@@ -22,7 +22,7 @@ SWITCHES: list[dict[str, Any]] = [
     {}, {"space": "sentence"}, {"space": "vocab"}, {"tail": False}, {"starts": False}, {"start_positions": False},
     {"head_word": False}, {"causal": True}, {"negatives": 0, "spare_negatives": 0}, {"layers": 1}, {"contiguous": True},
     {"decoder": "encoder", "width": None}, {"longest": 1}, {"farthest": 2}, {"writing": "positions"},
-    {"copied": False},
+    {"copied": False}, {"check": 4},
 ]  # fmt: skip
 
 
@@ -99,6 +99,27 @@ def test_the_place_of_a_word_is_read_from_the_encoders_own_table() -> None:
     assert encoder.tables.positions.weight.grad is not None
     assert encoder.tables.positions.weight.grad[1].abs().sum() > 0, "piece 0 stands one row further, as the encoder has it"
     assert head_of(encoder=FakeEncoder(positions=False)).writer.own_positions is not None
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("contiguous", [False, True])
+def test_what_was_written_and_its_check_become_one_score(contiguous: bool) -> None:
+    head, states = head_of(check=4, contiguous=contiguous), states_of()
+    assert head.check is not None
+    torch.nn.init.zeros_(head.check.pairs.linear.bias)
+    plain, checked = (head.propose(states, decoding(head, check_share=share), Draw(0)) for share in (0.0, 0.3))
+    table = head.check.pairs(states.words).softmax(1)  # (B, kinds, M, M)
+    compared = 0
+    for block, (sentence, word, _, label, _) in enumerate(plain.place.tolist()):
+        for row in range(plain.score.shape[1]):
+            size, score = int(plain.count[block, row]), float(plain.score[block, row] * plain.kind[block])
+            if score > 0:
+                last = word + int(plain.words[block, row, size - 1])
+                kind = 1 + label + (0 if contiguous or last - word + 1 == size else len(LABELS))
+                wanted = score**0.7 * float(table[sentence, kind, word, last]) ** 0.3
+                assert float(checked.score[block, row] * checked.kind[block]) == pytest.approx(wanted, rel=1e-4)
+                compared += 1
+    assert compared > 5
 
 
 def certain(entities: list[tuple[int, int, WordEntity]], longest: int) -> dict[str, np.ndarray[Any, Any]]:

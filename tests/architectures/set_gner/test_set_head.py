@@ -11,7 +11,7 @@ from stand_ins import entities_alone_and_together
 
 from anyner.architectures.draw import Draw
 from anyner.architectures.set_gner.config import Config, SetOptions
-from anyner.architectures.set_gner.head import CODE_LOSSES, CODE_WEIGHTS, Head
+from anyner.architectures.set_gner.head import CODE_LOSSES, CODE_WEIGHTS, GrownEntities, Head
 from anyner.architectures.set_gner.positions import Positions
 from anyner.architectures.set_gner.targets import IGNORED, UnitEntities, targets_of, unit_symbol
 from anyner.architectures.settings import CorpusFacts
@@ -23,7 +23,7 @@ C = len(LABELS)
 SWITCHES: list[dict[str, Any]] = [
     {}, {"positions": "factorised"}, {"positions": "vanilla"}, {"parts": False}, {"occurrences": False}, {"unit": "pieces"},
     {"token_embedding": False}, {"word_positions": False}, {"reads": "pieces"}, {"weighting": "code"}, {"negatives": 0.5},
-    {"layers": 1}, {"decoder": "encoder", "width": None}, {"distances": 3},
+    {"layers": 1}, {"decoder": "encoder", "width": None}, {"distances": 3}, {"check": 4},
 ]  # fmt: skip
 
 
@@ -123,6 +123,38 @@ def test_options_decide_how_many_entities_a_word_begins() -> None:
     assert len(each["beam"]["score"]) <= heads
     assert len(each["expected"]["score"]) >= len(each["two"]["score"])
     assert (each["two"]["score"] <= 1.0).all()
+
+
+@torch.no_grad()
+def test_what_was_grown_and_its_check_become_one_score() -> None:
+    head, states = head_of(check=4), states_of()
+    assert head.check is not None
+    torch.nn.init.zeros_(head.check.pairs.linear.bias)
+    grown = GrownEntities(
+        place=torch.tensor([[0, 2, 3], [0, 1, 2], [2, 0, 2]]),  # sentence, label, units
+        words=torch.tensor([[0, 1, 3, 9], [1, 2, 4, 0], [0, 2, 0, 0]]),  # what is beyond the units means nothing
+        score=torch.tensor([0.5, 0.25, 0.8]),
+        head=torch.ones(3),
+    )
+    table = head.check.pairs(states.words).softmax(1)  # (B, 1 + 2 C, M, M)
+    checked = [table[0, 1 + 2 + C, 0, 3], table[0, 1 + 1, 1, 2], table[2, 1 + C, 0, 2]]  # the first and the last have gaps
+    wanted = [score**0.7 * float(own) ** 0.3 for score, own in zip((0.5, 0.25, 0.8), checked, strict=True)]
+    assert head._agreed(grown, states, 0.3).score.tolist() == pytest.approx(wanted, rel=1e-4)
+    assert head._agreed(grown, states, 0.0) is grown
+
+
+@torch.no_grad()
+def test_no_entity_is_given_up_that_its_check_could_save() -> None:
+    head, states = head_of(seed=2, check=4), states_of()
+    assert head.check is not None
+    torch.nn.init.zeros_(head.check.pairs.linear.bias)
+    thresholds = {"score": 0.05, "head": 0.0}
+    loose, strict = (
+        head.decode(head.propose(states, asked, Draw(0)).on_host(), len(LENGTHS), replace(asked, thresholds=thresholds))
+        for asked in (decoding(head, own, check_share=0.5) for own in ({"score": 1e-6, "head": 0.0}, thresholds))
+    )
+    assert loose == strict
+    assert sum(map(len, strict)) > 3
 
 
 @torch.no_grad()

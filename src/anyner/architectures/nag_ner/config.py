@@ -8,8 +8,8 @@ from typing import Literal, Self
 import numpy as np
 from pydantic import Field
 
-from anyner.architectures.generation import GenerationConfig, half_more, most_at_one_word
-from anyner.architectures.settings import CorpusFacts, Options, Threshold
+from anyner.architectures.generation import GenerationConfig, GenerationOptions, half_more, most_at_one_word
+from anyner.architectures.settings import CorpusFacts, Threshold
 from anyner.text.align import WordEntity
 
 COVERED = 0.995
@@ -17,7 +17,7 @@ LONGEST_CHOSEN = 32
 """Limits where the corpus decides: share of the entities that must fit into a block, and units of the longest."""
 
 
-class NagOptions(Options):
+class NagOptions(GenerationOptions):
     decoding: Literal["exact", "greedy"] = "exact"
     """Whether the best sequence of words that the sentence has is found, or each position's best is taken and looked up in
     the sentence (the paper)."""

@@ -13,11 +13,13 @@ from torch.nn import functional
 
 from anyner.architectures import base
 from anyner.architectures.base import Losses, LossPart
+from anyner.architectures.checking import checking, span_check
 from anyner.architectures.draw import Draw
 from anyner.architectures.nag_ner.config import Config, NagOptions
 from anyner.architectures.nag_ner.decode import decode
 from anyner.architectures.nag_ner.exact import best_for_each, best_words
 from anyner.architectures.nag_ner.layout import IMPOSSIBLE, Layout, laid_out, only_best
+from anyner.architectures.nag_ner.proposals import WrittenBlocks, with_check
 from anyner.architectures.nag_ner.spaces import END, MORE, PiecesOut, Said
 from anyner.architectures.nag_ner.start import begin_from_masked_words
 from anyner.architectures.nag_ner.targets import ENDS, GOES_ON, IGNORED, BlockTargets, UnitsOfWords, stretches, targets_of
@@ -36,19 +38,6 @@ COPIED = 0.3
 """Share of the words that write what stands behind them while the writer warms up."""
 SHAKEN = 0.1
 """Random share in the choice of negatives, so that in time all words are seen."""
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenBlocks(base.Proposals):
-    """Q blocks with the K best entities of each, best first."""
-
-    place: Tensor  # (Q, 5) sentence, word, rank, label, last word of an entity that does not fit
-    start: Tensor  # (Q,) probability that an entity begins there
-    kind: Tensor  # (Q,) probability of the label
-    score: Tensor  # (Q, K) geometric mean of what was written; 0: there is none
-    count: Tensor  # (Q, K) words of it
-    words: Tensor  # (Q, K, W) counted from the block's word
-    long_score: Tensor  # (Q,) that of an entity that does not fit, 0: there is none
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +61,7 @@ class Head(base.Head):
         self.settings, self.most, self.longest = config, config.most_at_one_word, config.longest
         self.writer = Writer(config, len(labels), encoder)
         width = encoder.width
+        self.check = span_check(config, width, len(labels))
         self.starts = (
             nn.Sequential(nn.Linear(width, width), nn.ReLU(), nn.Dropout(config.dropout), nn.Linear(width, self.most + 1))
             if config.starts
@@ -118,7 +108,7 @@ class Head(base.Head):
         if last is not None:
             own = last[:entities].gather(1, states.placed(targets.last)[:, None])
             parts["last words"] = LossPart(-own.sum(), torch.tensor(float(entities), device=own.device))
-        return parts
+        return {**parts, **checking(self.check, self.settings, states, gold)}
 
     @staticmethod
     def _starting(logits: Tensor, begun: Tensor, known: Tensor) -> LossPart:
@@ -257,7 +247,8 @@ class Head(base.Head):
             there = (full[0].score[:, 0] > IMPOSSIBLE) & (found > IMPOSSIBLE)
             long_score = torch.where(there, _sure(full[0].score[:, 0], torch.full_like(last, self.longest), total), 0.0)
         place = torch.stack([blocks.rows.sentence, blocks.word, blocks.rank, label, last], dim=1)
-        return WrittenBlocks(place, begun.start, kind.exp(), score, best.count, best.words, long_score)
+        proposals = WrittenBlocks(place, begun.start, kind.exp(), score, best.count, best.words, long_score)
+        return with_check(proposals, self.check, states, options.check_share)
 
     def _begun(self, states: States, decoding: Decoding) -> _Begun:
         """Blocks for all entities that are expected."""

@@ -7,15 +7,15 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from anyner.architectures.generation import GenerationConfig, half_more, most_at_one_word
-from anyner.architectures.settings import CorpusFacts, Options, Threshold
+from anyner.architectures.generation import GenerationConfig, GenerationOptions, half_more, most_at_one_word
+from anyner.architectures.settings import CorpusFacts, Threshold
 from anyner.text.align import WordEntity
 
 PIECES_OF_A_WORD = 4
 """How many pieces of a word entities in pieces have room for where they reach over others."""
 
 
-class SetOptions(Options):
+class SetOptions(GenerationOptions):
     beam: int = Field(default=4, ge=1)
     """Unfinished entities that are followed at each head word, the paper's beta; also the most that one word can begin."""
     counting: Literal["asked", "expected", "likeliest"] = "asked"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from anyner.architectures import base
 from anyner.architectures.base import Losses, LossPart
+from anyner.architectures.checking import checking, span_check
 from anyner.architectures.draw import Draw
 from anyner.architectures.set_gner.config import Config, SetOptions
 from anyner.architectures.set_gner.decode import decode
@@ -25,6 +26,8 @@ from anyner.architectures.settings import Decoding, HeadConfig
 from anyner.encoding.batch import Gold
 from anyner.encoding.encoder import Encoder, States
 from anyner.layers.decoder import Rows
+from anyner.layers.span_check import agreed, least_before
+from anyner.layers.spanpool import Spans
 from anyner.layers.units import Units, units_of
 from anyner.text.windows import PieceCutter
 
@@ -69,6 +72,7 @@ class Head(base.Head):
         widths = Widths(unit_width, tokens.embedding_dim, encoder.piece_width)
         self.forwards = Reader(config, len(labels), widths, encoder)
         self.inverse: Reader | None = None
+        self.check = span_check(config, encoder.width, len(labels))
         self._tokens = (tokens if config.token_embedding else None,)  # in a tuple: it stays the encoder's and is not registered
 
     def start(self, encoder: Encoder, cut: PieceCutter) -> None:
@@ -101,6 +105,7 @@ class Head(base.Head):
         return {
             "generation": self._generation(reader.generator, sentences, targets, states, gold),
             **self._detection(reader.detector, units, targets, states, gold),
+            **checking(self.check, config, states, gold),
         }
 
     def _generation(self, generator: Generator, sentences: Sentences, targets: Targets, states: States, gold: Gold) -> LossPart:
@@ -173,13 +178,27 @@ class Head(base.Head):
         limits = Limits(
             places=options.beam,
             longest=config.longest,
-            least=math.log(decoding.thresholds["score"] / config.most_at_one_word),
+            least=math.log(least_before(decoding.thresholds["score"], self._checked(options)) / config.most_at_one_word),
             length_power=options.length_power,
             null_counts=options.null_counts,
         )
         result = grown(self.forwards.generator, sentences, rows, head, limits)
         heads = (begins[sentence, head], expected[sentence, head], allowed[sentence, head])  # (H,) each
-        return self._proposed(result, units, sentence, heads)
+        return self._agreed(self._proposed(result, units, sentence, heads), states, self._checked(options))
+
+    def _checked(self, options: SetOptions) -> float:
+        return options.check_share if self.check is not None else 0.0
+
+    def _agreed(self, proposals: GrownEntities, states: States, share: float) -> GrownEntities:
+        """With the check's opinion in the scores."""
+        if self.check is None or not share:
+            return proposals
+        sentence, label, size = proposals.place.unbind(1)  # (P,) each
+        words, number = proposals.words, torch.arange(proposals.words.shape[1] - 1, device=size.device)
+        last = words.gather(1, size[:, None] - 1)[:, 0]  # (P,)
+        gaps = ((words[:, 1:] > words[:, :-1] + 1) & (number < size[:, None] - 1)).any(1)  # (P,)
+        checked = self.check(states.words, Spans(sentence, words[:, 0], last), label, gaps)
+        return replace(proposals, score=agreed(proposals.score, checked, share))
 
     def _heads(self, units: Units, options: SetOptions) -> tuple[Tensor, Tensor, Tensor]:
         """Probability of beginning an entity; if any begins there, how many are expected, and at most taken: (B, U) each."""

@@ -1,0 +1,38 @@
+"""The second opinion: which kind it reads off, and how two opinions become one."""
+
+import pytest
+import torch
+
+from anyner.layers.span_check import SpanCheck, agreed, least_before
+from anyner.layers.spanpool import Spans
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("contiguous", [True, False])
+def test_an_entity_is_looked_up_by_its_ends_label_and_gaps(contiguous: bool) -> None:
+    torch.manual_seed(0)
+    check = SpanCheck(6, 4, 3, contiguous=contiguous, dropout=0.5).eval()
+    words = torch.randn(2, 5, 6)
+    table = check.pairs(words).softmax(1)  # (B, kinds, M, M)
+    assert table.shape[1] == (4 if contiguous else 7)
+    spans = Spans(torch.tensor([0, 1, 1]), torch.tensor([0, 2, 1]), torch.tensor([4, 2, 3]))
+    label, gaps = torch.tensor([2, 0, 1]), torch.tensor([False, False, not contiguous])
+    found = check(words, spans, label, gaps)
+    assert found.tolist() == pytest.approx(
+        [table[0, 3, 0, 4].item(), table[1, 1, 2, 2].item(), table[1, 2 if contiguous else 5, 1, 3].item()], rel=1e-5
+    )
+
+
+@torch.no_grad()
+def test_at_first_nearly_nothing_is_an_entity() -> None:
+    check = SpanCheck(6, 4, 3, contiguous=False, dropout=0.0).eval()
+    assert check.pairs(torch.zeros(1, 3, 6)).softmax(1)[:, 0].min() > 0.9
+
+
+def test_two_opinions_become_one() -> None:
+    score, checked = torch.tensor([0.25, 0.9, 0.0]), torch.tensor([1.0, 0.4, 0.7])
+    assert agreed(score, checked, 0.5).tolist() == pytest.approx([0.5, 0.6, 0.0])
+    assert agreed(score, checked, 0.0).tolist() == pytest.approx(score.tolist())
+    least = least_before(0.3, 0.25)
+    assert agreed(torch.tensor(least), torch.tensor(1.0), 0.25).item() == pytest.approx(0.3)
+    assert least_before(0.3, 0.0) == pytest.approx(0.3)
