@@ -5,11 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from anyner.document import Document
+from anyner.architectures.settings import Decoding, Threshold
+from anyner.document import Document, Entity
 from anyner.evaluation.evaluate import evaluate_documents
 from anyner.evaluation.scores import Score
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.tuning import Tuner
+from anyner.text.align import WordEntity
 
 
 def strict(recognizer: Recognizer, gold: Sequence[Document], threshold: float) -> Score:
@@ -89,3 +91,32 @@ def test_labels_that_a_document_does_not_annotate_are_not_judged(recognizer: Rec
     judged = evaluate_documents(gold, recognizer.predict(gold, thresholds=tuned.thresholds)).strict
     assert tuned.score == judged
     assert 0 < judged.predicted < sum(len(document.entities) for document in predicted)
+
+
+def test_a_threshold_for_gaps_is_tuned_on_entities_with_gaps_alone(
+    recognizer: Recognizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A third of those with gaps is right even at best: among all entities they are not worth their mistakes."""
+    grid = tuple(round(0.05 * i, 2) for i in range(2, 20))
+    scored = [WordEntity("A", ((number, number + 1),), 0.6) for number in range(5)]
+    scored += [
+        WordEntity("A", ((0, 1), (2, 3)), 0.3),
+        WordEntity("A", ((0, 1), (3, 4)), 0.3),
+        WordEntity("A", ((1, 2), (4, 5)), 0.3),
+    ]
+    scored += [WordEntity("A", ((0, 1), (4, 5)), 0.2)]
+
+    def decode(proposals: object, sentences: int, decoding: Decoding) -> list[list[WordEntity]]:
+        least = {1: decoding.thresholds["score"], 2: decoding.thresholds.get("gaps", decoding.thresholds["score"])}
+        return [[entity for entity in scored if (entity.score or 0) >= least[len(entity.fragments)]]] * sentences
+
+    words = ["one", "two", "three", "four", "five"]
+    right = [Entity(entity.label, entity.fragments) for entity in scored[:6]]
+    gold = [Document.from_words(words, right)]
+    monkeypatch.setattr(recognizer.model.head, "decode", decode)
+    score, gaps = Threshold("score", 0.1, 0.5, grid), Threshold("gaps", 0.1, 0.5, grid, tuned_on="discontinuous")
+    for thresholds, wanted in (((score,), {"score": 0.5}), ((score, gaps), {"score": 0.5, "gaps": 0.3})):
+        monkeypatch.setattr(type(recognizer.model.head.config), "thresholds", lambda _, own=thresholds: own)
+        tuned = Tuner(recognizer, gold).tune()
+        assert tuned.thresholds == wanted
+    assert (tuned.score.correct, tuned.score.predicted, tuned.score.gold) == (6, 8, 6)

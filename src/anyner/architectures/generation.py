@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pydantic import Field
 
-from anyner.architectures.settings import CorpusFacts, HeadConfig, Options, Shape
+from anyner.architectures.settings import CorpusFacts, HeadConfig, Options, Shape, Threshold
 from anyner.text.align import WordEntity
 
 MOST_AT_ONE_WORD = 8
@@ -63,8 +63,24 @@ class GenerationConfig(HeadConfig):
                     told[place] = f"more than head.most_at_one_word, {self.most_at_one_word}, begin at its first word"
         return told
 
+    def least_scores(self, loosest: float, default: float, candidates: tuple[float, ...]) -> tuple[Threshold, ...]:
+        """What scores have to reach. Entities with gaps have a bound of their own: they are few and seldom sure, and a bound that
+        suits the others hides half of them."""
+        score = Threshold("score", loosest, default, candidates)
+        gaps = Threshold("gaps", loosest, default, candidates, tuned_on="discontinuous")
+        return (score,) if self.contiguous else (score, gaps)
+
     def shapes(self) -> frozenset[Shape]:
         return frozenset({"flat", "nested", "crossing"} if self.contiguous else {"flat", "nested", "crossing", "discontinuous"})
+
+
+def least_score(thresholds: Mapping[str, float], gaps: bool) -> float:
+    """What an entity with or without gaps has to reach."""
+    return thresholds.get("gaps", thresholds["score"]) if gaps else thresholds["score"]
+
+
+def loosest_score(thresholds: Mapping[str, float]) -> float:
+    return min(least_score(thresholds, gaps) for gaps in (False, True))
 
 
 def most_at_one_word(facts: CorpusFacts) -> int:

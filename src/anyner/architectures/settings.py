@@ -51,6 +51,8 @@ class Threshold:
     loosest: float
     default: float
     candidates: tuple[float, ...]
+    tuned_on: Literal["all", "discontinuous"] = "all"
+    """Whose F1 is to be best: of all entities, or of the discontinuous ones, which hardly count among all."""
 
     def __post_init__(self) -> None:
         if min(self.default, *self.candidates) < self.loosest:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from anyner.architectures.settings import Decoding
+from anyner.architectures.settings import Decoding, Threshold
 from anyner.document import Document, Fragments
 from anyner.evaluation.scores import Score
 from anyner.inference.proposing import Proposed
 from anyner.inference.recognizer import BATCH_TOKENS, Choice, Recognizer
 from anyner.text.align import WordEntity
 from anyner.text.windows import WindowMerger
+
+_Key = tuple[str, Fragments]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,28 +41,27 @@ class Tuner:
         loosest = {threshold.name: threshold.loosest for threshold in config.thresholds()}
         proposed = list(self._recognizer.proposer.propose(self._windows, replace(asked, thresholds=loosest), batch_tokens))
         decoding = replace(asked, thresholds=config.default_thresholds())
-        best = Tuned(decoding.thresholds, self._score(proposed, decoding))
+        best = self._tried(proposed, decoding)
         for threshold in config.thresholds():
             candidates = threshold.candidates
-            best = self._best_of(proposed, decoding, threshold.name, candidates[::4], best)
+            best = self._best_of(proposed, decoding, threshold, candidates[::4], best)
             near = min(range(len(candidates)), key=lambda i: abs(candidates[i] - best.thresholds[threshold.name]))
-            best = self._best_of(proposed, decoding, threshold.name, candidates[max(0, near - 3) : near + 4], best)
+            best = self._best_of(proposed, decoding, threshold, candidates[max(0, near - 3) : near + 4], best)
             decoding = replace(decoding, thresholds=best.thresholds)
-        return best
+        return Tuned(best.thresholds, best.everything)
 
     def _best_of(
-        self, proposed: Sequence[Proposed], decoding: Decoding, name: str, candidates: Sequence[float], best: Tuned
-    ) -> Tuned:
+        self, proposed: Sequence[Proposed], decoding: Decoding, threshold: Threshold, candidates: Sequence[float], best: _Trial
+    ) -> _Trial:
         for candidate in candidates:
-            if candidate == best.thresholds[name]:
+            if candidate == best.thresholds[threshold.name]:
                 continue
-            thresholds = {**decoding.thresholds, name: candidate}
-            score = self._score(proposed, replace(decoding, thresholds=thresholds))
-            if score.f1 > best.score.f1:
-                best = Tuned(thresholds, score)
+            trial = self._tried(proposed, replace(decoding, thresholds={**decoding.thresholds, threshold.name: candidate}))
+            if trial.f1(threshold) > best.f1(threshold):
+                best = trial
         return best
 
-    def _score(self, proposed: Sequence[Proposed], decoding: Decoding) -> Score:
+    def _tried(self, proposed: Sequence[Proposed], decoding: Decoding) -> _Trial:
         decode = self._recognizer.model.head.decode
         found: dict[int, list[WordEntity]] = {}
         for batch in proposed:
@@ -68,15 +69,30 @@ class Tuner:
         mergers: dict[int, WindowMerger] = {}
         for place, window in enumerate(self._windows):
             mergers.setdefault(window.document, WindowMerger(decoding.policy)).add(window, found[place])
+        everything = [(self._gold[n].judged({e.key for e in merger.entities()}), n) for n, merger in mergers.items()]
+        return _Trial(decoding.thresholds, self._score(everything, 1), self._score(everything, 2))
+
+    def _score(self, found: Sequence[tuple[set[_Key], int]], fragments: int) -> Score:
+        """Of entities with so many fragments or more."""
         correct = predicted = 0
-        for number, merger in mergers.items():
-            keys = self._gold[number].judged({entity.key for entity in merger.entities()})
-            correct += len(keys & self._gold[number].keys)
-            predicted += len(keys)
-        return Score(correct, predicted, sum(len(gold.keys) for gold in self._gold))
+        for keys, number in found:
+            counted = {key for key in keys if len(key[1]) >= fragments}
+            correct += len(counted & self._gold[number].keys)
+            predicted += len(counted)
+        return Score(correct, predicted, sum(len(key[1]) >= fragments for gold in self._gold for key in gold.keys))
 
 
-_Key = tuple[str, Fragments]
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """What some thresholds gave."""
+
+    thresholds: Mapping[str, float]
+    everything: Score
+    discontinuous: Score
+
+    def f1(self, threshold: Threshold) -> float:
+        """What this threshold is judged by."""
+        return (self.everything if threshold.tuned_on == "all" else self.discontinuous).f1
 
 
 @dataclass(frozen=True, slots=True)

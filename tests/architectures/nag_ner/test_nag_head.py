@@ -151,6 +151,8 @@ def test_certain_blocks_give_exactly_their_entities() -> None:
         {(e.label, e.fragments) for s, _, e in wanted if s == number} for number in range(3)
     ]
     assert decode(certain(wanted, 4), 3, decoding(head, {"start": 0.05, "score": 0.9})) == [[], [], []]
+    apart = decode(certain(wanted, 4), 3, decoding(head, {"start": 0.05, "score": 0.9, "gaps": 0.3}))
+    assert [[e.fragments for e in own] for own in apart] == [[((0, 1), (3, 4))], [], []]
 
 
 def test_a_second_block_takes_its_next_best_where_the_first_was_as_sure() -> None:

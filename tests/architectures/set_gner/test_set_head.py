@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from head_batches import LABELS, LENGTHS, gold_of, states_of
@@ -141,6 +142,21 @@ def test_what_was_grown_and_its_check_become_one_score() -> None:
     wanted = [score**0.7 * float(own) ** 0.3 for score, own in zip((0.5, 0.25, 0.8), checked, strict=True)]
     assert head._agreed(grown, states, 0.3).score.tolist() == pytest.approx(wanted, rel=1e-4)
     assert head._agreed(grown, states, 0.0) is grown
+
+
+def test_entities_with_gaps_have_a_threshold_of_their_own() -> None:
+    head = head_of()
+    assert [threshold.name for threshold in head.settings.thresholds()] == ["head", "score", "gaps"]
+    assert [threshold.name for threshold in head_of(contiguous=True).settings.thresholds()] == ["head", "score"]
+    grown = {
+        "place": np.array([[0, 0, 2], [0, 1, 2]]),
+        "words": np.array([[0, 1], [0, 2]]),  # without and with a gap
+        "score": np.array([0.4, 0.4]),
+        "head": np.ones(2),
+    }
+    for score, gaps, found in ((0.3, 0.5, ["A"]), (0.5, 0.3, ["B"]), (0.3, 0.3, ["A", "B"])):
+        asked = decoding(head, {"head": 0.5, "score": score, "gaps": gaps})
+        assert [entity.label for entity in head.decode(grown, 1, asked)[0]] == found
 
 
 @torch.no_grad()

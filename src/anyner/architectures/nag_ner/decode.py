@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anyner.architectures.generation import least_score, loosest_score
 from anyner.architectures.settings import Decoding
 from anyner.overlap import resolve
 from anyner.text.align import WordEntity
@@ -15,7 +16,7 @@ from anyner.text.align import WordEntity
 
 def decode(proposals: Mapping[str, NDArray[Any]], sentences: int, decoding: Decoding) -> list[list[WordEntity]]:
     """The entities of each sentence. A block's score is the probability of its label times how sure its words are."""
-    least, start = decoding.thresholds["score"], decoding.thresholds.get("start", 0.0)
+    least, start = loosest_score(decoding.thresholds), decoding.thresholds.get("start", 0.0)
     found: list[dict[tuple[int, ...], float]] = [{} for _ in range(sentences)]
     kind = proposals["kind"].astype(np.float64)
     scores = proposals["score"] * kind[:, None]  # (Q, K)
@@ -25,10 +26,12 @@ def decode(proposals: Mapping[str, NDArray[Any]], sentences: int, decoding: Deco
         sentence, word, _, label, last = proposals["place"][block].tolist()
         taken = found[sentence]
         candidates = _candidates(proposals["words"][block], proposals["count"][block], scores[block], word)
-        candidates.append((float(long_scores[block]), tuple(range(word, last + 1))))
+        if long_scores[block] > 0:
+            candidates.append((float(long_scores[block]), tuple(range(word, last + 1))))
         for own, words in sorted(candidates, key=lambda one: -one[0]):
-            key = (label, *words)
-            if own >= least and key not in taken:  # an entity that a block of a lower rank has written is not written again
+            key, gaps = (label, *words), words[-1] - words[0] + 1 > len(words)
+            # an entity that a block of a lower rank has written is not written again
+            if own >= least_score(decoding.thresholds, gaps) and key not in taken:
                 taken[key] = own
                 break
     entities = [

@@ -98,5 +98,5 @@ class Config(GenerationConfig):
 
     def thresholds(self) -> tuple[Threshold, ...]:
         grid = tuple(round(0.05 * i, 2) for i in range(1, 20))
-        score = Threshold("score", 0.05, 0.3, grid)
-        return (Threshold("head", 0.05, 0.5, grid), score) if self.parts else (score,)
+        scores = self.least_scores(0.05, 0.3, grid)
+        return (Threshold("head", 0.05, 0.5, grid), *scores) if self.parts else scores

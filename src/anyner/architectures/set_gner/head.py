@@ -15,6 +15,7 @@ from anyner.architectures import base
 from anyner.architectures.base import Losses, LossPart
 from anyner.architectures.checking import checking, span_check
 from anyner.architectures.draw import Draw
+from anyner.architectures.generation import loosest_score
 from anyner.architectures.set_gner.config import Config, SetOptions
 from anyner.architectures.set_gner.decode import decode
 from anyner.architectures.set_gner.detector import Detector
@@ -178,7 +179,7 @@ class Head(base.Head):
         limits = Limits(
             places=options.beam,
             longest=config.longest,
-            least=math.log(least_before(decoding.thresholds["score"], self._checked(options)) / config.most_at_one_word),
+            least=math.log(least_before(loosest_score(decoding.thresholds), self._checked(options)) / config.most_at_one_word),
             length_power=options.length_power,
             null_counts=options.null_counts,
         )
