@@ -104,6 +104,8 @@ def test_labels_that_are_not_annotated_give_no_loss() -> None:
 class Perfect(torch.nn.Module):
     """Stands in for the denoiser: knows one entity, and what it was asked."""
 
+    pairs = None
+
     def __init__(self, first: int, last: int, label: int) -> None:
         super().__init__()
         self.entity, self.asked = (first, last, label), list[tuple[list[int], list[int], int]]()
@@ -180,6 +182,25 @@ def test_pairs_learn_from_every_span_unless_they_are_not_to() -> None:
     assert "everywhere" not in head_of(pairs=0).loss(states, gold, Draw(1, 1))
 
 
+@torch.no_grad()
+def test_what_the_pairs_say_alone_has_its_share_in_the_score() -> None:
+    head, states = head_of(pairs=8, boundary_prior=0.6), states_of((9, 4))
+    assert head.denoiser.pairs is not None
+    torch.nn.init.zeros_(head.denoiser.pairs.linear.bias)
+    plain, checked = (
+        head.propose(states, decoding(head, score=1e-9, check_share=share), Draw(0)).on_host() for share in (0.0, 0.3)
+    )
+    table = head.denoiser.pairs(states.words).softmax(1)  # (B, 1 + C, M, M)
+    assert len(plain["score"]) > 5
+    assert np.array_equal(plain["place"], checked["place"])
+    for (sentence, first, last, label, _), score, both in zip(plain["place"], plain["score"], checked["score"], strict=True):
+        alone_says = float(table[int(sentence), 1 + int(label), int(first), int(last)])
+        assert both == pytest.approx(score**0.7 * alone_says**0.3, rel=1e-4)
+    unlearned = head_of(pairs=8, boundary_prior=0.6, everywhere_weight=0.0)
+    ways = [unlearned.propose(states, decoding(unlearned, score=1e-9, check_share=s), Draw(0)).on_host() for s in (0.0, 0.3)]
+    assert np.array_equal(ways[0]["score"], ways[1]["score"])
+
+
 def test_a_sample_starts_from_noise_of_its_own_and_a_seed_from_its() -> None:
     head = head_of()
     head.denoiser = perfect = Perfect(0, 1, 2)  # type: ignore[assignment]
@@ -195,7 +216,7 @@ def test_with_samples_a_score_does_not_depend_on_the_threshold_asked_for() -> No
     head, states = head_of(boundary_prior=0.6), states_of((9, 4))
     loose, strict = (
         head.decode(head.propose(states, asked, Draw(0)).on_host(), 2, asked)
-        for asked in (decoding(head, score=score, samples=3) for score in (0.05, 0.15))
+        for asked in (decoding(head, score=score, samples=3, check_share=0.0) for score in (0.05, 0.15))
     )
     known = {(place, e.label, e.fragments): e.score for place, listed in enumerate(loose) for e in listed}
     kept = {(place, e.label, e.fragments): e.score for place, listed in enumerate(strict) for e in listed}

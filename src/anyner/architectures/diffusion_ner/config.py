@@ -24,6 +24,8 @@ class DiffusionOptions(Options):
     """Whether what the steps before the last found counts too."""
     voting: bool = True
     """Whether all answers for the same words are counted together, or the best of them stays (paper and code)."""
+    check_share: float = Field(default=0.5, ge=0.0, lt=1.0)
+    """Share of what the bilinear form alone says in an entity's score (`head.pairs`, if it learns everywhere); 0: none."""
     renewal: bool = False
     """Whether spans that found nothing start anew from fresh noise before the next step."""
 

@@ -27,6 +27,8 @@ from anyner.encoding.encoder import Encoder, States
 from anyner.layers.assignment import NOTHING
 from anyner.layers.contiguous import Entities
 from anyner.layers.everywhere import loss_everywhere
+from anyner.layers.span_check import agreed, least_before
+from anyner.layers.spanpool import Spans
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,16 +109,28 @@ class Head(base.Head):
         options = decoding.options
         assert isinstance(options, DiffusionOptions)
         sentence = self.denoiser.read(states)
-        least = decoding.thresholds["score"] if options.samples == 1 else 0.0  # a mean needs the weak answers too
+        share = options.check_share if self.denoiser.pairs is not None and self.settings.everywhere_weight else 0.0
+        least = (
+            least_before(decoding.thresholds["score"], share) if options.samples == 1 else 0.0
+        )  # a mean needs the weak ones too
         places, scores = [], []
         for sample in range(options.samples):
             steps = list(self.denoise(states, sentence, options, draw, sample))
             pointed = [step.pointed for step in (steps if options.every_step else steps[-1:])]
             answers = self.denoiser.typed(sentence, _side_by_side(pointed))
             place, score = (voted if options.voting else best)(answers, least)
+            if share:
+                score = agreed(score, self._checked(sentence, place), share)
             places.append(functional.pad(place, (0, 1), value=sample))
             scores.append(score)
         return DenoisedSpans(torch.cat(places), torch.cat(scores))
+
+    def _checked(self, sentence: Sentence, place: Tensor) -> Tensor:
+        """What the bilinear form alone says of entities (P, 4): their probabilities (P,)."""
+        assert self.denoiser.pairs is not None and sentence.pairs is not None
+        number, first, last, label = place.unbind(1)  # (P,) each
+        likely = self.denoiser.pairs.at(sentence.pairs, Spans(number, first, last)).softmax(1)  # (P, 1 + C)
+        return likely.gather(1, 1 + label[:, None])[:, 0]
 
     def denoise(
         self, states: States, sentence: Sentence, options: DiffusionOptions, draw: Draw, sample: int = 0
