@@ -25,6 +25,7 @@ from anyner.model import NerModel
 from anyner.storage.bundled import bundled_folder, bundled_names
 from anyner.storage.files import CONFIG, WEIGHTS
 from anyner.storage.quantized import from_stored
+from anyner.storage.unfilled import Unfilled
 
 _HUB_FILES = [CONFIG, WEIGHTS, "tokenizer.json", "tokenizer_config.json", FEATURES, VECTOR_WORDS]
 
@@ -99,8 +100,9 @@ def _model(config: ModelConfig, path: Path) -> NerModel:
         wanted = ", ".join(head_config.default_thresholds()) or "none"
         raise AnynerError(f"{path.parent / CONFIG}: 'thresholds': {config.architecture} has {wanted}")
     features = FeatureVocabulary.load(path.parent, config.encoder.features) if config.encoder.features.used else None
-    encoder = Encoder(config.encoder, _pretrained(config, path.parent / CONFIG), features)
-    model = NerModel(encoder, head_type(head_config, config.labels, encoder))
+    with Unfilled():
+        encoder = Encoder(config.encoder, _pretrained(config, path.parent / CONFIG), features)
+        model = NerModel(encoder, head_type(head_config, config.labels, encoder))
     weights = _weights(path)
     try:
         missing, unexpected = model.load_state_dict(weights, strict=False)

@@ -58,10 +58,10 @@ class Writer(nn.Module):
         tables = encoder.tables
         self.of_words = nn.Linear(encoder.width, shape.width)
         self.word_norm = Norm(shape.width)
-        self.mask = nn.Parameter(torch.randn(shape.width) * 0.02)
+        self.mask = nn.Parameter(nn.init.normal_(torch.empty(shape.width), std=0.02))
         self.places = nn.Parameter(waves(config.longest + 2, shape.width))
         self.word_places = nn.Parameter(waves(config.most_pieces, shape.width))
-        self.ranks = nn.Parameter(torch.randn(config.most_at_one_word, shape.width))
+        self.ranks = nn.Parameter(nn.init.normal_(torch.empty(config.most_at_one_word, shape.width)))
         # the encoder's own table of positions tells where a block's word begins; in a tuple: it stays the encoder's
         self._positions = (tables.positions,)
         self._offset = tables.position_offset

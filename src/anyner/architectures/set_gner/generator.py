@@ -66,7 +66,7 @@ class Generator(nn.Module):
         self.embedded_norm = nn.Identity() if self.native or not config.token_embedding else Norm(shape.width)
         table = getattr(pretrained, "max_position_embeddings", None) if self.native else None
         self.positions = Positions(config, shape.width, table)
-        self.symbols = nn.Parameter(torch.randn(labels + SPECIAL, shape.width) * (0.02 if self.native else 1.0))
+        self.symbols = nn.Parameter(nn.init.normal_(torch.empty(labels + SPECIAL, shape.width), std=0.02 if self.native else 1.0))
         self.decoder = Decoder(shape)
         self.asking = nn.Identity() if self.native else nn.Linear(shape.width, shape.width)
         self.pointed = nn.Identity() if self.native else nn.Linear(shape.width, shape.width)
