@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -84,6 +85,10 @@ def test_what_lies_inside_a_partner_comes_with_it_and_what_stands_behind_moves()
     [
         (sentence("red gene", ("DNA", "red gene")), sentence("blue gene", ("RNA", "blue gene"))),  # another label
         (sentence("red gene", ("DNA", "red gene")), sentence("gene", ("DNA", "gene"))),  # nothing of its own
+        (  # what lies inside may be of a label that the other does not annotate
+            sentence("red gene", ("DNA", "red gene")),
+            replace(sentence("blue gene", ("DNA", "blue gene")), labels=frozenset({"DNA"})),
+        ),
         (sentence("red 2", ("DNA", "red 2")), sentence("blue 2", ("DNA", "blue 2"))),  # a number is a name
     ],
 )

@@ -20,6 +20,7 @@ from anyner.text.config import TextConfig
 from anyner.text.windows import words_of
 
 Side = Literal["end", "start"]
+_Key = tuple[str, frozenset[str] | None, Side, str]
 _TRIES = 4
 """Partners that are tried before an entity is left alone."""
 _THREE = 0.25
@@ -43,10 +44,12 @@ class _Member:
     label: str
     words: tuple[str, ...]
     inner: tuple[WordEntity, ...]
+    annotated: frozenset[str] | None
+    """The labels that its sentence annotates: what lies inside may have no other where it goes."""
 
-    def key(self, side: Side) -> tuple[str, Side, str]:
+    def key(self, side: Side) -> _Key:
         """What it has in common with those it can be joined with."""
-        return self.label, side, self.words[-1 if side == "end" else 0].casefold()
+        return self.label, self.annotated, side, self.words[-1 if side == "end" else 0].casefold()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class _Place:
         return _member(self.sentence, self.entity)
 
     @property
-    def key(self) -> tuple[str, Side, str]:
+    def key(self) -> _Key:
         return self.own.key(self.side)
 
 
@@ -72,7 +75,7 @@ def coordinated(
     """New sentences, at most a `share` of the documents in number; sides are shared as often as in the documents themselves."""
     sentences = [sentence for document in documents if (sentence := _in_words(document, text)) is not None]
     several = [(one, entity) for one in sentences for entity in one.entities if _of_several_words(entity)]
-    members: dict[tuple[str, Side, str], list[_Member]] = defaultdict(list)
+    members: dict[_Key, list[_Member]] = defaultdict(list)
     for sentence, entity in several:
         member = _member(sentence, entity)
         for side in _SIDES:
@@ -107,7 +110,8 @@ def _in_words(document: Document, text: TextConfig) -> _Sentence | None:
 def _member(sentence: _Sentence, entity: WordEntity) -> _Member:
     first, last = entity.first, entity.last
     inner = (one for one in sentence.entities if one is not entity and first <= one.first and one.last <= last)
-    return _Member(entity.label, sentence.words[first : last + 1], tuple(_moved(one, -first) for one in inner))
+    inside = tuple(_moved(one, -first) for one in inner)
+    return _Member(entity.label, sentence.words[first : last + 1], inside, sentence.document.labels)
 
 
 def _moved(entity: WordEntity, by: int) -> WordEntity:
