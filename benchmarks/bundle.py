@@ -1,0 +1,142 @@
+"""Makes a bundled model of a trained one: int8 weights, figures on test corpora, and a card that shows what it gets wrong.
+
+python benchmarks/bundle.py runs/general general-en --corpus data/conll03 --corpus data/btc --labels btc=PER,ORG,LOC
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+import anyner
+from anyner.benchmark.record import header, write
+from anyner.corpora.neighbours import neighbours_attached
+from anyner.document import Document, Entity
+from anyner.inference.recognizer import Recognizer
+from anyner.storage.files import CARD, RECIPE, WEIGHTS, write_text
+from anyner.storage.save import save
+
+HERE = Path(__file__).resolve().parent
+BUNDLED = HERE.parent / "src/anyner/storage/bundled"
+GAP = " … "
+CASINGS: dict[str, Callable[[str], str]] = {"lower": str.lower, "upper": str.upper}
+
+
+def written_by_hand(path: Path) -> tuple[Mapping[str, Any], list[Document]]:
+    """What a card says, and its sentences as documents."""
+    about = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return about, [Document(one["text"], _entities(one["text"], one["entities"])) for one in about["sentences"]]
+
+
+def _entities(text: str, listed: Iterable[tuple[str, str]]) -> tuple[Entity, ...]:
+    """Entities by their words; each stands where it does first, behind the fragment before it."""
+    found = []
+    for label, words in listed:
+        fragments, place = [], 0
+        for part in words.split(GAP):
+            start = text.index(part, place)
+            place = start + len(part)
+            fragments.append((start, place))
+        found.append(Entity(label, tuple(fragments)))
+    return tuple(found)
+
+
+def in_casing(documents: Sequence[Document], change: Callable[[str], str]) -> list[Document]:
+    """The documents in another casing; letters that would become several stay as they are."""
+    return [
+        replace(one, text=_changed(one.text, change), before=change(one.before), after=change(one.after)) for one in documents
+    ]
+
+
+def _changed(text: str, change: Callable[[str], str]) -> str:
+    return "".join(new if len(new := change(letter)) == 1 else letter for letter in text)
+
+
+def compared(recognizer: Recognizer, documents: Sequence[Document]) -> list[dict[str, Any]]:
+    rows = []
+    for document, found in zip(documents, recognizer.predict(documents), strict=True):
+        wanted, had = {_shown(e) for e in document.entities}, {_shown(e) for e in found.entities}
+        rows.append({"text": document.text, "missed": sorted(wanted - had), "wrong": sorted(had - wanted)})
+    return rows
+
+
+def _shown(entity: Entity) -> str:
+    return f"{entity.label} {entity.text}" if not entity.discontinuous else f"{entity.label} {entity.text} (with a gap)"
+
+
+def scores(small: Recognizer, large: Recognizer, corpus: str, labels: Mapping[str, frozenset[str]]) -> dict[str, Any]:
+    """Strict scores of the stored model on a corpus's test part, in other casings too, and of the model before it was stored."""
+    name = Path(corpus).name
+    test = next(path for path in sorted(Path(corpus).glob("test.*")))
+    documents = [replace(one, labels=labels.get(name)) for one in anyner.read(str(test)).documents]
+    documents = list(neighbours_attached(documents, small.config.text.context))
+    found = anyner.evaluate(small, documents)
+    gaps = next((one for one in found.slices if (one.group, one.name) == ("discontinuous", "mentions")), None)
+    return {
+        "corpus": name,
+        "documents": len(documents),
+        **{key: getattr(found.strict, key) for key in ("precision", "recall", "f1")},
+        "discontinuous_f1": gaps.f1 if gaps else None,
+        **{casing: anyner.evaluate(small, in_casing(documents, change)).strict.f1 for casing, change in CASINGS.items()},
+        "float32": anyner.evaluate(large, documents).strict.f1,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", help="folder of the trained model")
+    parser.add_argument("name", help="name of the bundled model; benchmarks/bundled/NAME.yaml is its card's text")
+    parser.add_argument("--corpus", action="append", default=[], help="folder with a test file; may be given again")
+    parser.add_argument("--labels", action="append", default=[], help="CORPUS=A,B: only these are annotated there")
+    parser.add_argument("--training-command", default="anyner train recipe.yaml -o NEW_FOLDER")
+    parser.add_argument("-o", "--output", help="results file; default: benchmarks/results/bundled-NAME.json")
+    arguments = parser.parse_args()
+    about, sentences = written_by_hand(HERE / "bundled" / f"{arguments.name}.yaml")
+    labels = {name: frozenset(listed.split(",")) for name, _, listed in (one.partition("=") for one in arguments.labels)}
+    large, folder = anyner.load(arguments.model, device="cpu"), BUNDLED / arguments.name
+    save(large, folder, "int8")
+    shutil.copy(Path(arguments.model) / RECIPE, folder / RECIPE)
+    began = time.perf_counter()
+    small = anyner.load(folder, device="cpu")
+    result = {
+        **header("bundled"),
+        "name": arguments.name,
+        "training_command": arguments.training_command,
+        "bytes": sum(file.stat().st_size for file in folder.iterdir()),
+        "weight_bytes": (folder / WEIGHTS).stat().st_size,
+        "load_seconds": round(time.perf_counter() - began, 2),
+        "corpora": [scores(small, large, corpus, labels) for corpus in arguments.corpus],
+        "sentences": compared(small, sentences),
+    }
+    write_text(folder / CARD, card(arguments.name, about, small, result))
+    write(result, arguments.output or HERE / "results" / f"bundled-{arguments.name}.json")
+
+
+def card(name: str, about: Mapping[str, Any], model: Recognizer, result: Mapping[str, Any]) -> str:
+    environment = Environment(
+        undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False, loader=FileSystemLoader(HERE / "bundled")
+    )
+    return environment.get_template("card.md.jinja").render(
+        name=name,
+        about=about["about"],
+        data=about["data"],
+        limits=about["limits"],
+        config=model.config,
+        encoder=model.config.encoder.source.rstrip("/").rsplit("/", 1)[-1],
+        gaps=any(one["discontinuous_f1"] is not None for one in result["corpora"]),
+        right=sum(not one["missed"] and not one["wrong"] for one in result["sentences"]),
+        result=result,
+        percent=lambda share: "" if share is None else f"{100 * share:.1f}",
+    )
+
+
+if __name__ == "__main__":
+    main()

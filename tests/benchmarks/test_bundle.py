@@ -1,0 +1,85 @@
+"""A trained model becomes a bundled one, with figures and a card made from them."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import anyner
+from anyner.corpora.synthetic import synthetic
+from anyner.document import Document
+from anyner.training.config import Recipe
+
+ROOT = Path(__file__).parent.parent.parent
+ABOUT = """
+about: Names in made-up text.
+data: [{name: synthetic, licence: our own}]
+limits: It knows nothing else.
+sentences:
+  - {text: Pain in hip and knee., entities: [[Symptom, Pain in … knee], [Symptom, Pain in hip]]}
+  - {text: Nothing here., entities: []}
+"""
+
+
+@pytest.fixture
+def bundle(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return import_module("bundle")
+
+
+@pytest.mark.parametrize("name", ["general-en", "biomed-en"])
+def test_twenty_sentences_were_written_for_each_model(bundle: ModuleType, name: str) -> None:
+    about, documents = bundle.written_by_hand(ROOT / "benchmarks/bundled" / f"{name}.yaml")
+    assert len({document.text for document in documents}) == 20
+    assert any(not document.entities for document in documents)
+    assert {"about", "data", "limits"} < about.keys()
+    assert any(entity.discontinuous for document in documents for entity in document.entities) == (name == "biomed-en")
+
+
+def test_another_casing_keeps_every_place(bundle: ModuleType) -> None:
+    document = synthetic(1, seed=3).documents[0]
+    (upper,) = bundle.in_casing([document], str.upper)
+    assert [e.text for e in upper.entities] == [e.text.upper() for e in document.entities]
+    (odd,) = bundle.in_casing([Document("Straße İ")], str.upper)
+    assert odd.text == "STRAßE İ"
+
+
+def test_a_model_is_stored_measured_and_described(bundle: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = Recipe.of(
+        {
+            "data": {"synthetic": {"train": 40, "dev": 10, "test": 1}},
+            "encoder": {"fresh_width": 32, "fresh_layers": 1, "fresh_vocabulary": 300},
+            "training": {"epochs": 1},
+        },
+        "recipe",
+    )
+    model = anyner.train(recipe, tmp_path / "model").folder
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    anyner.write(synthetic(12, seed=5).documents, corpus / "test.jsonl", "jsonl")
+    texts = tmp_path / "bundled"
+    texts.mkdir()
+    (texts / "tiny.yaml").write_text(ABOUT, encoding="utf-8")
+    (texts / "card.md.jinja").write_text(
+        (ROOT / "benchmarks/bundled/card.md.jinja").read_text(encoding="utf-8"), encoding="utf-8"
+    )
+    monkeypatch.setattr(bundle, "HERE", tmp_path)
+    monkeypatch.setattr(bundle, "BUNDLED", tmp_path / "package")
+    monkeypatch.setattr(
+        "sys.argv", ["bundle.py", str(model), "tiny", "--corpus", str(corpus), "-o", str(tmp_path / "result.json")]
+    )
+    bundle.main()
+    result = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
+    (scores,) = result["corpora"]
+    assert scores["documents"] == 12
+    assert {"f1", "lower", "upper", "float32", "discontinuous_f1"} < scores.keys()
+    assert result["sentences"][0]["missed"] == ["Symptom Pain in hip", "Symptom Pain in knee (with a gap)"]
+    assert result["bytes"] < 2e6
+    card = (tmp_path / "package/tiny/README.md").read_text(encoding="utf-8")
+    assert "| synthetic | our own |" in card
+    assert "| Pain in hip and knee. | Symptom Pain in hip; Symptom Pain in knee (with a gap) |" in card
+    assert anyner.load(tmp_path / "package/tiny").config.weights == "int8"
