@@ -67,7 +67,7 @@ def find(name: str | Path) -> Path:
 
 
 def is_model_folder(folder: Path) -> bool:
-    """Whether a model of this package lies there, whole or not; folders of other libraries have a config of the same name."""
+    """Whether a model of this package lies there: folders of other libraries have files of the same names."""
     path = folder / CONFIG
     return (
         path.is_file()

@@ -58,15 +58,8 @@ class _Place:
 
     sentence: _Sentence
     entity: WordEntity
+    own: _Member
     side: Side
-
-    @property
-    def own(self) -> _Member:
-        return _member(self.sentence, self.entity)
-
-    @property
-    def key(self) -> _Key:
-        return self.own.key(self.side)
 
 
 def coordinated(
@@ -74,10 +67,9 @@ def coordinated(
 ) -> tuple[Document, ...]:
     """New sentences, at most a `share` of the documents in number; sides are shared as often as in the documents themselves."""
     sentences = [sentence for document in documents if (sentence := _in_words(document, text)) is not None]
-    several = [(one, entity) for one in sentences for entity in one.entities if _of_several_words(entity)]
+    several = [(one, e, _member(one, e)) for one in sentences for e in one.entities if _of_several_words(e)]
     members: dict[_Key, list[_Member]] = defaultdict(list)
-    for sentence, entity in several:
-        member = _member(sentence, entity)
+    for _, _, member in several:
         for side in _SIDES:
             members[member.key(side)].append(member)
     random, at_the_end = np.random.default_rng(seed), _share_at_the_end(sentences)
@@ -86,9 +78,9 @@ def coordinated(
     for number in random.permutation(len(several)).tolist():
         if len(made) >= wanted:
             break
-        sentence, entity = several[number]
-        place = _Place(sentence, entity, "end" if random.random() < at_the_end else "start")
-        joined = _joined(place, members[place.key], conjunctions, random)
+        sentence, entity, member = several[number]
+        place = _Place(sentence, entity, member, "end" if random.random() < at_the_end else "start")
+        joined = _joined(place, members[member.key(place.side)], conjunctions, random)
         if joined is not None:
             made.append(joined)
     return tuple(made)

@@ -66,8 +66,6 @@ class Config(HeadConfig):
     """Dropout in it."""
     everywhere_weight: float = Field(default=1.0, ge=0.0)
     """Weight of what this form alone says about every span of the sentence; 0: only spans that are pointed at teach it."""
-    encoder_share: float = Field(default=1.0, ge=0.0, le=1.0)
-    """Share of the denoiser's gradient that reaches the encoder; that of the bilinear form always does."""
     self_attention: bool = True
     cross_attention: bool = True
     pointer: Literal["bilinear", "additive"] = "bilinear"

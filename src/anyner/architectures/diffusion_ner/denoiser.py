@@ -89,7 +89,7 @@ class Denoiser(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def read(self, states: States) -> Sentence:
-        words = self.words(torch.lerp(states.words.detach(), states.words, self.config.encoder_share))  # (B, M, w)
+        words = self.words(states.words)  # (B, M, w)
         if self.position is not None:
             words = words + self.position(torch.arange(words.shape[1], device=words.device)).to(words.dtype)
         return Sentence(
