@@ -25,7 +25,7 @@ SENTENCES = [
     (["Pain", "Pain", "strange"], ["NN", "NN", "XX"]),
 ]
 DOCUMENTS = [Document.from_words(words, pos=pos) for words, pos in SENTENCES]
-FEATURES = {"characters": 6, "pos": 5, "pos_least_count": 1}
+FEATURES = {"characters": 6, "shapes": 3, "pos": 5, "pos_least_count": 1}
 
 
 @pytest.fixture
@@ -77,19 +77,21 @@ def test_a_window_gives_the_same_words_alone_and_beside_others_in_any_order(
 
 
 @pytest.mark.parametrize("lstm", [{}, {"lstm_layers": 1}])
-@pytest.mark.parametrize("used", ["characters", "pos", "vectors"])
+@pytest.mark.parametrize("used", ["characters", "shapes", "pos", "vectors"])
 def test_each_feature_alone_is_read_and_learned(
     vectors: str, wordpiece: PieceVocabulary, used: str, lstm: dict[str, object]
 ) -> None:
     setting: dict[str, object] = {
         "characters": {"characters": 6},
-        "pos": FEATURES | {"characters": 0},
+        "shapes": {"shapes": 3},
+        "pos": FEATURES | {"characters": 0, "shapes": 0},
         "vectors": {"vectors": vectors},
     }[used]  # type: ignore[assignment]
     encoder = built(setting, **lstm)
     window = cut_windows(wordpiece)[0]
     others = {
         "characters": replace(window, words=["Qain", *window.words[1:]]),
+        "shapes": replace(window, words=["pain", *window.words[1:]]),
         "pos": replace(window, pos=["UH", *(window.pos or ())[1:]]),
         "vectors": replace(window, words=["the", *window.words[1:]]),
     }

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from anyner.document import Document
 from anyner.encoding.batch import Example
 from anyner.encoding.config import FeatureConfig
-from anyner.encoding.features import END, FeatureVocabulary, learned_characters, learned_tags
+from anyner.encoding.features import END, FeatureVocabulary, learned_characters, learned_shapes, learned_tags
 from anyner.errors import AnynerError
 from anyner.text.config import TextConfig
 from anyner.text.windows import Window, windows_of
 
-ALL_ON = FeatureConfig(characters=4, pos=3, vectors="somewhere")
+ALL_ON = FeatureConfig(characters=4, shapes=2, pos=3, vectors="somewhere")
 GIVEN = TextConfig(words="given")
 
 
@@ -28,7 +28,7 @@ def window(words: list[str], pos: list[str] | None = None) -> Window:
 
 
 def vocabulary() -> FeatureVocabulary:
-    return FeatureVocabulary("aben水", ("NN", "VB"), ("bean", "Bean", "na"), 5)
+    return FeatureVocabulary("aben水", ("NN", "VB"), ("bean", "Bean", "na"), 5, ("X", "Xxx", "xx"))
 
 
 def spelling(found: FeatureVocabulary, one: Window) -> list[list[int]]:
@@ -44,6 +44,13 @@ def test_vectors_are_those_of_the_word_as_it_stands_then_in_small_letters() -> N
 def test_tags_have_rows_and_what_has_none_is_unknown() -> None:
     found = vocabulary()
     assert found.tag_rows([window(["a", "b", "c"], ["VB", "XX", "NN"]), window(["a"])]).tolist() == [2, 0, 1, 0]
+
+
+def test_shapes_have_rows_and_rare_ones_share_one() -> None:
+    assert vocabulary().shape_rows([window(["Bean", "bean", "BEAN"]), window(["A", "na"])]).tolist() == [2, 3, 0, 1, 3]
+    documents = [Document.from_words(["a"] * 8 + ["B"] * 7)]
+    assert learned_shapes(documents, GIVEN) == ("x",)
+    assert learned_shapes([Document.from_words(["a"])], GIVEN) == ("x",)
 
 
 def test_characters_end_with_the_end_and_unknown_ones_share_a_row() -> None:
@@ -82,7 +89,7 @@ def test_a_hidden_word_says_nothing() -> None:
     found = vocabulary()
     one, other = window(["bean", "na"], ["NN", "VB"]), window(["abba", "na"], ["VB", "VB"])
     hidden = [Example.of(w, [], (), None).without(np.array([True, False]), 9).window for w in (one, other)]
-    for rows in (found.tag_rows, found.vector_rows):
+    for rows in (found.tag_rows, found.vector_rows, found.shape_rows):
         assert rows([hidden[0]]).tolist() == rows([hidden[1]]).tolist() == [0, rows([one]).tolist()[1]]
     assert spelling(found, hidden[0]) == spelling(found, hidden[1]) == [[1, END], spelling(found, one)[1]]
 
@@ -117,10 +124,10 @@ def test_the_files_come_back_equal(
     tmp_path_factory: pytest.TempPathFactory, tags: list[str], listed: list[str], width: int
 ) -> None:
     folder = tmp_path_factory.mktemp("features")
-    before = FeatureVocabulary(sorted(set("".join(listed))), tags, listed, width)
+    before = FeatureVocabulary(sorted(set("".join(listed))), tags, listed, width, tags)
     before.save(folder)
     after = FeatureVocabulary.load(folder, ALL_ON)
-    for name in ("characters", "tags", "vector_words", "vector_width"):
+    for name in ("characters", "shapes", "tags", "vector_words", "vector_width"):
         assert getattr(after, name) == getattr(before, name)
 
 
@@ -154,6 +161,8 @@ def changed(**changes: Any) -> Callable[[Path], object]:
         (changed(characters=["ab"]), "not one character"),
         (changed(characters=["a", "a"]), "'characters'"),
         (changed(characters=[]), "not what config.json says"),
+        (changed(shapes=[]), "'shapes'"),
+        (changed(shapes=["x", "x"]), "'shapes'"),
         (changed(tags=[1]), "'tags"),
         (changed(tags=[""]), "'tags'"),
         (changed(vector_width=0), "'vector_width'"),

@@ -55,6 +55,7 @@ class FeatureIds:
     """Rows of the optional word features; those not in use are None. Characters are those of the batch's U distinct words."""
 
     pos: Tensor | None = None  # (B, M)
+    shapes: Tensor | None = None  # (B, M)
     vectors: Tensor | None = None  # (B, M)
     word_of: Tensor | None = None  # (B, M) which of the distinct words
     characters: Tensor | None = None  # (U, L) longest word first
@@ -179,6 +180,7 @@ def _feature_ids(windows: Sequence[Window], features: FeatureVocabulary, word_ma
     spelt = features.spelt(windows) if features.characters else None
     return FeatureIds(
         pos=_padded(features.tag_rows(windows), word_mask, UNKNOWN) if features.tags else None,
+        shapes=_padded(features.shape_rows(windows), word_mask, UNKNOWN) if features.shapes else None,
         vectors=_padded(features.vector_rows(windows), word_mask, UNKNOWN) if features.vector_width else None,
         word_of=_padded(spelt.word_of, word_mask, 0) if spelt else None,
         characters=torch.from_numpy(spelt.characters) if spelt else None,

@@ -16,6 +16,8 @@ class FeatureConfig(Settings):
 
     characters: int = Field(default=0, ge=0, multiple_of=2)
     """Width of what a BiLSTM says about the word's characters, both directions together; 0: none."""
+    shapes: int = Field(default=0, ge=0)
+    """Width of the embedding of the words' shapes, capitals above all, which encoders without case do not see; 0: none."""
     pos: int = Field(default=0, ge=0)
     """Width of the embedding of part-of-speech tags, which the documents must have; 0: none."""
     pos_least_count: int = Field(default=16, ge=1)
@@ -23,11 +25,11 @@ class FeatureConfig(Settings):
     vectors: str | None = Field(default=None, min_length=1)
     """A file of word vectors in the text form of GloVe or word2vec, or `.npy` with the words beside it in `.txt`."""
     dropout: float = Field(default=0.5, ge=0.0, lt=1.0)
-    """Dropout on tags, vectors and characters; on characters before their BiLSTM."""
+    """Dropout on tags, shapes, vectors and characters; on characters before their BiLSTM."""
 
     @property
     def used(self) -> bool:
-        return bool(self.characters or self.pos or self.vectors)
+        return bool(self.characters or self.shapes or self.pos or self.vectors)
 
 
 class EncoderConfig(Settings):

@@ -1,4 +1,4 @@
-"""The optional word features as vectors: tags, static word vectors, and what a BiLSTM says about the characters."""
+"""The optional word features as vectors: tags, shapes, static word vectors, and what a BiLSTM says about the characters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from anyner.document import Document
 from anyner.encoding.batch import FeatureIds
 from anyner.encoding.config import FeatureConfig
-from anyner.encoding.features import END, PADDING, FeatureVocabulary, learned_characters, learned_tags
+from anyner.encoding.features import END, PADDING, FeatureVocabulary, learned_characters, learned_shapes, learned_tags
 from anyner.encoding.vectors import Floats, read_vectors
 from anyner.text.config import TextConfig
 
@@ -20,7 +20,7 @@ _SPREAD = 0.02
 
 
 class FeatureLayer(nn.Module):
-    """(B, M, width): tag embedding, static vector and character state of every word, those of them that are in use."""
+    """(B, M, width): tag and shape embedding, static vector and character state of every word, those of them that are in use."""
 
     vectors: Tensor | None
     """(V + 1, width of the vectors) never trained; row 0 is for unknown words."""
@@ -28,8 +28,9 @@ class FeatureLayer(nn.Module):
     def __init__(self, config: FeatureConfig, vocabulary: FeatureVocabulary) -> None:
         super().__init__()
         self.dropout = nn.Dropout(config.dropout)
-        self.width = config.pos + vocabulary.vector_width + config.characters
+        self.width = config.pos + config.shapes + vocabulary.vector_width + config.characters
         self.pos = _embedding(len(vocabulary.tags) + 1, config.pos) if config.pos else None
+        self.shapes = _embedding(len(vocabulary.shapes) + 1, config.shapes) if config.shapes else None
         vectors = torch.zeros(len(vocabulary.vector_words) + 1, vocabulary.vector_width) if vocabulary.vector_width else None
         self.register_buffer("vectors", vectors)
         self.characters: nn.Embedding | None = None
@@ -42,6 +43,8 @@ class FeatureLayer(nn.Module):
         parts: list[Tensor] = []
         if self.pos is not None and ids.pos is not None:
             parts.append(self.dropout(self.pos(ids.pos)))
+        if self.shapes is not None and ids.shapes is not None:
+            parts.append(self.dropout(self.shapes(ids.shapes)))
         if self.vectors is not None and ids.vectors is not None:
             parts.append(self.dropout(functional.embedding(ids.vectors, self.vectors)))
         if self.characters is not None and ids.characters is not None and ids.word_of is not None:
@@ -78,6 +81,7 @@ def learned_features(
     vectors = read_vectors(config.vectors) if config.vectors is not None else None
     vocabulary = FeatureVocabulary(
         characters=learned_characters(documents, text) if config.characters else (),
+        shapes=learned_shapes(documents, text) if config.shapes else (),
         tags=learned_tags(documents, text, config.pos_least_count) if config.pos else (),
         vector_words=vectors.words if vectors else (),
         vector_width=vectors.width if vectors else 0,

@@ -1,4 +1,4 @@
-"""The vocabularies of the optional word features: characters, part-of-speech tags, words that have a static vector.
+"""The vocabularies of the optional word features: characters, shapes, part-of-speech tags, words that have a static vector.
 
 They are made once from the training documents, saved beside the model, and turn words into numbers. No tensors here.
 """
@@ -18,6 +18,7 @@ from pydantic import Field
 
 from anyner.document import Document
 from anyner.encoding.config import FeatureConfig
+from anyner.encoding.shapes import shape_of
 from anyner.errors import AnynerError
 from anyner.settings import Settings
 from anyner.text.config import TextConfig
@@ -26,11 +27,13 @@ from anyner.text.windows import Window, tags_of, words_of
 Integers = NDArray[np.int64]
 FEATURES, VECTOR_WORDS = "features.json", "vectors.txt"
 UNKNOWN = 0
-"""Row of tags and vectors for what has no row of its own."""
+"""Row of tags, shapes and vectors for what has no row of its own."""
 PADDING, UNKNOWN_CHARACTER, END = 0, 1, 2
 """Rows of characters that stand before those of the vocabulary."""
 _MOST_CHARACTERS = 64
 """A longer word keeps its first three quarters and its end, as it does in pieces."""
+_LEAST_OF_A_SHAPE = 8
+"""Shapes seen fewer times in training share the row of those never seen."""
 _REMEMBERED = 200_000
 _HIDDEN_SPELLING = (UNKNOWN_CHARACTER, END)
 
@@ -48,6 +51,7 @@ class _Stored(Settings):
     """What `features.json` holds."""
 
     characters: tuple[str, ...] = ()
+    shapes: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     vector_width: int = Field(default=0, ge=0)
 
@@ -61,11 +65,13 @@ class FeatureVocabulary:
         tags: Sequence[str] = (),
         vector_words: Sequence[str] = (),
         vector_width: int = 0,
+        shapes: Sequence[str] = (),
     ) -> None:
-        self.characters, self.tags = tuple(characters), tuple(tags)
+        self.characters, self.tags, self.shapes = tuple(characters), tuple(tags), tuple(shapes)
         self.vector_words, self.vector_width = tuple(vector_words), vector_width
         self._character_rows = {character: row for row, character in enumerate(self.characters, END + 1)}
         self._tag_rows = {tag: row for row, tag in enumerate(self.tags, UNKNOWN + 1)}
+        self._shape_rows = {shape: row for row, shape in enumerate(self.shapes, UNKNOWN + 1)}
         self._vector_rows = {word: row for row, word in enumerate(self.vector_words, UNKNOWN + 1)}
         self._spellings: dict[str, tuple[int, ...]] = {}
 
@@ -78,6 +84,12 @@ class FeatureVocabulary:
                 own[place] = UNKNOWN
             rows += own
         return np.array(rows, dtype=np.int64)
+
+    def shape_rows(self, windows: Sequence[Window]) -> Integers:
+        """The row of every word's shape, flat; hidden words are unknown."""
+        known = self._shape_rows
+        rows = (UNKNOWN if w is None else known.get(shape_of(w), UNKNOWN) for window in windows for w in _visible(window))
+        return np.fromiter(rows, dtype=np.int64)
 
     def vector_rows(self, windows: Sequence[Window]) -> Integers:
         """The row of every word's vector, flat: that of the word as it stands, else of the word in small letters."""
@@ -119,7 +131,7 @@ class FeatureVocabulary:
         return spellings
 
     def save(self, folder: Path) -> None:
-        stored = _Stored(characters=self.characters, tags=self.tags, vector_width=self.vector_width)
+        stored = _Stored(characters=self.characters, shapes=self.shapes, tags=self.tags, vector_width=self.vector_width)
         (folder / FEATURES).write_text(json.dumps(stored.model_dump(), ensure_ascii=False) + "\n", encoding="utf-8")
         if self.vector_width:
             lines = "".join(f"{word}\n" for word in self.vector_words)
@@ -132,6 +144,7 @@ class FeatureVocabulary:
         stored = _Stored.of(_plain(path), str(path))
         for key, listed, wanted in (
             ("characters", stored.characters, config.characters > 0),
+            ("shapes", stored.shapes, config.shapes > 0),
             ("tags", stored.tags, config.pos > 0),
         ):
             if bool(listed) != wanted or len(set(listed)) != len(listed) or not all(listed):
@@ -141,7 +154,7 @@ class FeatureVocabulary:
         if bool(stored.vector_width) != (config.vectors is not None):
             raise AnynerError(f"{path}: 'vector_width' is {stored.vector_width}, which is not what config.json says")
         words = _vector_words(folder / VECTOR_WORDS) if stored.vector_width else []
-        return cls(stored.characters, stored.tags, words, stored.vector_width)
+        return cls(stored.characters, stored.tags, words, stored.vector_width, stored.shapes)
 
 
 def _plain(path: Path) -> dict[str, object]:
@@ -189,6 +202,13 @@ def learned_characters(documents: Sequence[Document], text: TextConfig) -> tuple
         for start, end in words_of(document, text):
             seen.update(document.text[start:end])
     return tuple(sorted(seen))
+
+
+def learned_shapes(documents: Sequence[Document], text: TextConfig) -> tuple[str, ...]:
+    """The shapes of words that are seen often enough, and the most frequent one in any case, in order of code."""
+    counts = Counter(shape_of(document.text[start:end]) for document in documents for start, end in words_of(document, text))
+    often = {shape for shape, count in counts.items() if count >= _LEAST_OF_A_SHAPE}
+    return tuple(sorted(often or {shape for shape, _ in counts.most_common(1)}))
 
 
 def learned_tags(documents: Sequence[Document], text: TextConfig, least: int) -> tuple[str, ...]:
