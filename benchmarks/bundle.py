@@ -97,15 +97,16 @@ def main() -> None:
     parser.add_argument("--corpus", action="append", default=[], help="folder with a test file; may be given again")
     parser.add_argument("--labels", action="append", default=[], help="CORPUS=A,B: only these are annotated there")
     parser.add_argument("--training-command", default="anyner train recipe.yaml -o NEW_FOLDER")
+    parser.add_argument("--device", default="cpu", help="where it is scored; the time to load is of this device too")
     parser.add_argument("-o", "--output", help="results file; default: benchmarks/results/bundled-NAME.json")
     arguments = parser.parse_args()
     about, sentences = written_by_hand(HERE / "bundled" / f"{arguments.name}.yaml")
     labels = {name: frozenset(listed.split(",")) for name, _, listed in (one.partition("=") for one in arguments.labels)}
-    large, folder = anyner.load(arguments.model, device="cpu"), BUNDLED / arguments.name
+    large, folder = anyner.load(arguments.model, device=arguments.device, precision="float32"), BUNDLED / arguments.name
     save(large, folder, "int8")
     shutil.copy(Path(arguments.model) / RECIPE, folder / RECIPE)
     began = time.perf_counter()
-    small = anyner.load(folder, device="cpu")
+    small = anyner.load(folder, device=arguments.device, precision="float32")
     result = {
         **header("bundled"),
         "name": arguments.name,

@@ -273,6 +273,14 @@ KINDS: Mapping[str, Kind] = {
             **{f"{steps} steps" if steps > 1 else "1 step": partial(_steps, steps) for steps in (1, 2, 5, 10, 20)},
         },
     ),
+    "noise": Kind(
+        _every("diffusion"),
+        {
+            "seeds of noise": lambda r: str(len(r["seeds"]["f1"])),
+            "mean F1": lambda r: _percent(r["seeds"]["mean"]),
+            "spread": lambda r: _percent(r["seeds"]["spread"]),
+        },
+    ),
     "swap": Kind(
         _each("diffusion", "swap"),
         {

@@ -23,7 +23,8 @@ from anyner.architectures.diffusion_ner.swap import Swapped, swap
 from anyner.architectures.draw import Draw
 from anyner.benchmark.record import header, write
 from anyner.benchmark.speed import with_neighbours
-from anyner.encoding.batch import Example, training_batch
+from anyner.encoding.batch import training_batch
+from anyner.encoding.gold import Example
 from anyner.evaluation.evaluate import evaluate_documents
 from anyner.inference.recognizer import Recognizer
 from anyner.layers.contiguous import Entities

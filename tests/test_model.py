@@ -8,9 +8,10 @@ from anyner.architectures.biaffine.head import Head
 from anyner.architectures.draw import Draw
 from anyner.architectures.settings import Decoding, Options
 from anyner.document import Document
-from anyner.encoding.batch import Batch, Example, training_batch
+from anyner.encoding.batch import Batch, training_batch
 from anyner.encoding.config import EncoderConfig
 from anyner.encoding.encoder import Encoder
+from anyner.encoding.gold import Example
 from anyner.encoding.pretrained import encoder_from_config, fresh_vocabulary
 from anyner.model import NerModel
 from anyner.text.align import WordEntity

@@ -17,8 +17,8 @@ from anyner.architectures.draw import Draw
 from anyner.architectures.set_gner.config import Config as SetConfig
 from anyner.architectures.set_gner.positions import Positions
 from anyner.architectures.settings import Decoding, HeadConfig
-from anyner.encoding.batch import Gold, GoldArrays
 from anyner.encoding.encoder import Encoder, States
+from anyner.encoding.gold import Gold, GoldArrays
 from anyner.layers.decoder import Decoder, DecoderShape, Memory, Rows
 from anyner.layers.norm import Norm
 from anyner.layers.units import units_of

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import torch
 
-from anyner.encoding.batch import Example, Gold, training_batch
+from anyner.encoding.batch import training_batch
 from anyner.encoding.encoder import States
+from anyner.encoding.gold import Example, Gold
 from anyner.encoding.pieces import Frame
 from anyner.text.align import WordEntity
 from anyner.text.windows import Window

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyner.document import Document
-from anyner.encoding.batch import Example
 from anyner.encoding.config import FeatureConfig
 from anyner.encoding.features import END, FeatureVocabulary, learned_characters, learned_shapes, learned_tags
+from anyner.encoding.gold import Example
 from anyner.errors import AnynerError
 from anyner.text.config import TextConfig
 from anyner.text.windows import Window, windows_of

@@ -4,7 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from anyner.encoding.batch import Example, Gold, training_batch
+from anyner.encoding.batch import training_batch
+from anyner.encoding.gold import Example, Gold, Opinion
 from anyner.encoding.pieces import Frame
 from anyner.layers.boundary_pairs import BoundaryPairs
 from anyner.layers.everywhere import expecting_nothing, loss_everywhere
@@ -21,9 +22,14 @@ LEARNED = {(0, 0, 1): 1, (0, 3, 3): 2, (1, 0, 0): 2}
 """The discontinuous one is no span, unless it is a kind of its own; of two labels for the same words the later stays."""
 
 
-def gold(annotated: frozenset[str] | None = None) -> Gold:
+SAID = (WordEntity("B", ((0, 2),), 0.6), WordEntity("A", ((1, 2),), 0.3), WordEntity("B", ((1, 2),), 0.9))
+"""Of other models about the first sentence; those on (1, 1) are together more than sure."""
+
+
+def gold(annotated: frozenset[str] | None = None, share: float | None = None) -> Gold:
     windows = [Window(0, 0, list(range(n)), list(range(1, n + 1)), ["w"] * n, [(5,)] * n, True) for n in LENGTHS]
-    examples = [Example.of(window, own, LABELS, annotated) for window, own in zip(windows, ENTITIES, strict=True)]
+    said = [None if share is None else Opinion.of(SAID, LABELS, share), None]
+    examples = [Example.of(w, own, LABELS, annotated, about) for w, own, about in zip(windows, ENTITIES, said, strict=True)]
     made = training_batch(examples, Frame((1,), (2,), 0, 3)).gold
     assert made is not None
     return made
@@ -47,6 +53,29 @@ def test_the_loss_is_that_of_all_spans_one_by_one(seed: int, kinds: int, learned
     assert loss_everywhere(logits, mask, gold()).item() == pytest.approx(by_hand(logits, learned), rel=1e-5)
 
 
+@pytest.mark.parametrize(("kinds", "with_a_gap"), [(3, False), (5, True)])
+@pytest.mark.parametrize("share", [0.25, 1.0])
+def test_opinions_are_a_part_of_the_target_where_there_are_some(kinds: int, with_a_gap: bool, share: float) -> None:
+    logits = torch.randn(2, kinds, 4, 4, generator=torch.Generator().manual_seed(4))
+    mask = torch.arange(4) < torch.tensor(LENGTHS)[:, None]
+    held = {(0, 1): {2: 0.6}, (1, 1): {1: 0.25, 2: 0.75}}  # by first and last word: how likely each kind
+    total = 0.0
+    for sentence, length in enumerate(LENGTHS):
+        for first in range(length):
+            for last in range(first, length):
+                target = torch.zeros(kinds)
+                kind = 3 if with_a_gap and (sentence, first, last) == (0, 0, 2) else LEARNED.get((sentence, first, last), 0)
+                target[kind] = 1.0
+                if sentence == 0 and kind < 3:
+                    opinion = torch.zeros(kinds)
+                    for likely_kind, likely in held.get((first, last), {}).items():
+                        opinion[likely_kind] = likely
+                    opinion[0] = 1 - opinion.sum()
+                    target = (1 - share) * target + share * opinion
+                total -= (target * logits[sentence, :, first, last].log_softmax(0)).sum().item()
+    assert loss_everywhere(logits, mask, gold(share=share)).item() == pytest.approx(total, rel=1e-5)
+
+
 def test_a_label_that_was_not_annotated_is_neither_right_nor_wrong() -> None:
     logits = torch.zeros(2, 3, 4, 4)
     mask = torch.arange(4) < torch.tensor(LENGTHS)[:, None]
@@ -55,6 +84,8 @@ def test_a_label_that_was_not_annotated_is_neither_right_nor_wrong() -> None:
     assert loss_everywhere(likely, mask, gold()) > loss_everywhere(logits, mask, gold()) + 5
     known = gold(frozenset({"A"}))
     assert torch.equal(loss_everywhere(likely, mask, known), loss_everywhere(logits, mask, known))
+    heard = gold(frozenset({"A"}), share=0.5)
+    assert torch.equal(loss_everywhere(likely, mask, heard), loss_everywhere(logits, mask, heard))
 
 
 def test_pairs_expect_nothing_and_what_stands_beside_them_takes_it_back() -> None:

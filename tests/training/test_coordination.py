@@ -34,7 +34,7 @@ def texts(documents: Sequence[Document]) -> set[tuple[str, frozenset[tuple[str, 
 
 
 def made_from(*documents: Document, share: float = 9.0) -> set[tuple[str, frozenset[tuple[str, str, bool]]]]:
-    return set().union(*(texts(coordinated(documents, GIVEN, share, ["and"], seed)) for seed in range(60)))
+    return set().union(*(texts(coordinated(documents, GIVEN, share, ["and"], seed)) for seed in range(150)))
 
 
 def test_two_that_end_alike_share_their_end() -> None:
@@ -50,12 +50,18 @@ def test_two_that_begin_alike_share_their_beginning() -> None:
     one = sentence("pain in hips since May", ("Symptom", "pain in hips"))
     other = sentence("pain in both knees", ("Symptom", "pain in both knees"))
     assert made_from(one, other) == {
-        (
-            "pain in hips and both knees since May",
-            frozenset({("Symptom", "pain in hips", False), ("Symptom", "pain in both knees", True)}),
-        ),
         ("pain in both knees and hips", frozenset({("Symptom", "pain in both knees", False), ("Symptom", "pain in hips", True)})),
-    }
+    }, "the longer one stands first"
+
+
+def test_often_more_than_one_word_is_shared() -> None:
+    """Else a model would learn to skip from the gap to the last word."""
+    pairs = [(colour, kind) for colour in ("red", "blue", "new") for kind in ("T", "B", "mast", "nerve", "stem", "germ")]
+    documents = [sentence(f"{a} {b} cells", ("cell", f"{a} {b} cells")) for a, b in pairs]
+    made = [one for seed in range(40) for one in coordinated(documents, GIVEN, 1.0, ["and"], seed)]
+    tails = [one.text[slice(*e.fragments[-1])] for one in made for e in one.entities if e.discontinuous]
+    longer = sum(" " in tail for tail in tails) / len(tails)
+    assert 0.35 < longer < 0.75
 
 
 def test_three_can_be_joined() -> None:
@@ -69,11 +75,11 @@ def test_three_can_be_joined() -> None:
 
 
 def test_what_lies_inside_a_partner_comes_with_it_and_what_stands_behind_moves() -> None:
-    one = sentence("red gene in T cells", ("DNA", "red gene"), ("cell", "T cells"))
+    one = sentence("dark red gene in T cells", ("DNA", "dark red gene"), ("cell", "T cells"))
     other = sentence("blue factor gene", ("DNA", "blue factor gene"), ("protein", "blue factor"))
-    joined = next(entities for text, entities in made_from(one, other) if text == "red and blue factor gene in T cells")
+    joined = next(entities for text, entities in made_from(one, other) if text == "dark red and blue factor gene in T cells")
     assert joined == {
-        ("DNA", "red gene", True),
+        ("DNA", "dark red gene", True),
         ("DNA", "blue factor gene", False),
         ("protein", "blue factor", False),
         ("cell", "T cells", False),
@@ -89,6 +95,10 @@ def test_what_lies_inside_a_partner_comes_with_it_and_what_stands_behind_moves()
             sentence("red gene", ("DNA", "red gene")),
             replace(sentence("blue gene", ("DNA", "blue gene")), labels=frozenset({"DNA"})),
         ),
+        (
+            sentence("red gene", ("DNA", "red gene")),
+            sentence("new blue gene map gene", ("DNA", "new blue gene map gene")),
+        ),  # longer
         (sentence("red 2", ("DNA", "red 2")), sentence("blue 2", ("DNA", "blue 2"))),  # a number is a name
     ],
 )

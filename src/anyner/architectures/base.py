@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from anyner.architectures.draw import Draw
 from anyner.architectures.settings import Decoding, HeadConfig, Options
-from anyner.encoding.batch import Gold
 from anyner.encoding.encoder import Encoder, States
+from anyner.encoding.gold import Gold
 from anyner.text.align import WordEntity
 from anyner.text.windows import PieceCutter
 

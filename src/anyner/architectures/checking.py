@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from anyner.architectures.base import Losses, LossPart
 from anyner.architectures.generation import GenerationConfig
-from anyner.encoding.batch import Gold
 from anyner.encoding.encoder import States
+from anyner.encoding.gold import Gold
 from anyner.layers.span_check import SpanCheck
 
 

@@ -22,6 +22,7 @@ _INTERRUPTED, _PIPE_CLOSED = 130, 141
 COMMANDS = {
     "predict": "Find entities in texts.",
     "train": "Train a model; the folder holds the best epoch, judged on dev.",
+    "crossfit": "Write what models hold for entities of training documents that they did not learn from.",
     "evaluate": "Score a model on a corpus.",
     "inspect": "Tell what is in a corpus, and what is wrong with it.",
     "convert": "Write a corpus in another format.",

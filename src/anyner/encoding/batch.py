@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,41 +13,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from anyner.encoding.features import UNKNOWN, FeatureVocabulary
+from anyner.encoding.gold import Example, Gold, Opinions, gold_of
 from anyner.encoding.pieces import Frame
-from anyner.text.align import WordEntity
 from anyner.text.windows import Pieces, Window
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class GoldArrays:
-    """The same entities on the host, for targets and sizes that must not wait for the device."""
-
-    sentence: Integers
-    label: Integers
-    first: Integers
-    last: Integers
-    words: Integers
-    offsets: Integers
-
-
-@dataclass(frozen=True, slots=True)
-class Gold:
-    """Entities of a batch in words, flat: entity e lies in `sentence[e]`, its words are `words[offsets[e] : offsets[e + 1]]`."""
-
-    sentence: Tensor  # (E,)
-    label: Tensor  # (E,)
-    first: Tensor  # (E,) first word
-    last: Tensor  # (E,) last word, inclusive
-    contiguous: Tensor  # (E,) bool
-    words: Tensor  # (W,) word indices in their sentences
-    offsets: Tensor  # (E + 1,)
-    annotated: Tensor  # (B, C) bool: label was annotated there; others give no loss
-    counts: tuple[int, ...]
-    """Entities of each sentence, on the host."""
-    host: GoldArrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +65,8 @@ class Batch:
         """On the device, by one copy for all numbers and one for all masks, which runs beside other work."""
         if device.type == "cpu":
             return self
-        records: list[Batch | Gold | FeatureIds | None] = [self, self.gold, self.features]
+        opinions = self.gold.opinions if self.gold is not None else None
+        records: list[_Record | None] = [self, self.gold, self.features, opinions]
         places = [(number, name) for number, record in enumerate(records) for name in _tensor_fields(record)]
         moved: list[dict[str, Any]] = [{} for _ in records]
         for masks in (False, True):
@@ -102,44 +74,13 @@ class Batch:
             copies = _copied([getattr(records[n], name) for n, name in chosen], device)
             for (number, name), copy in zip(chosen, copies, strict=True):
                 moved[number][name] = copy
-        gold = replace(self.gold, **moved[1]) if self.gold is not None else None
+        opinions = replace(opinions, **moved[3]) if opinions is not None else None
+        gold = replace(self.gold, **moved[1], opinions=opinions) if self.gold is not None else None
         features = replace(self.features, **moved[2]) if self.features is not None else None
         return replace(self, gold=gold, features=features, **moved[0])
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A window with its gold entities as arrays, made once before training."""
-
-    window: Window
-    label: Integers
-    first: Integers
-    last: Integers
-    contiguous: Flags
-    words: Integers
-    sizes: Integers  # words of each entity
-    annotated: Flags  # (C,)
-
-    @classmethod
-    def of(cls, window: Window, entities: Sequence[WordEntity], labels: Sequence[str], annotated: frozenset[str] | None) -> Self:
-        number = {label: i for i, label in enumerate(labels)}
-        words = [entity.word_indices for entity in entities]
-        return cls(
-            window=window,
-            label=np.array([number[entity.label] for entity in entities], dtype=np.int64),
-            first=np.array([entity.first for entity in entities], dtype=np.int64),
-            last=np.array([entity.last for entity in entities], dtype=np.int64),
-            contiguous=np.array([len(entity.fragments) == 1 for entity in entities], dtype=np.bool_),
-            words=np.array(list(chain.from_iterable(words)), dtype=np.int64),
-            sizes=np.array([len(indices) for indices in words], dtype=np.int64),
-            annotated=np.array([annotated is None or label in annotated for label in labels], dtype=np.bool_),
-        )
-
-    def without(self, words: Flags, unknown: int) -> Example:
-        """The same example with all pieces of some words replaced by the unknown piece, and their features hidden."""
-        pieces = [(unknown,) * len(own) if hidden else own for own, hidden in zip(self.window.pieces, words, strict=True)]
-        hidden = frozenset(np.flatnonzero(words).tolist())
-        return replace(self, window=replace(self.window, pieces=pieces, hidden=hidden))
+_Record = Batch | Gold | FeatureIds | Opinions
 
 
 def batch_of(windows: Sequence[Window], frame: Frame, prompt: Pieces = (), features: FeatureVocabulary | None = None) -> Batch:
@@ -202,23 +143,7 @@ def training_batch(
     examples: Sequence[Example], frame: Frame, prompt: Pieces = (), features: FeatureVocabulary | None = None
 ) -> Batch:
     """The padded batch with its gold entities."""
-    counts = [len(example.label) for example in examples]
-    sizes = np.concatenate([example.sizes for example in examples])
-    host = GoldArrays(
-        sentence=np.repeat(np.arange(len(examples)), counts),
-        label=np.concatenate([example.label for example in examples]),
-        first=np.concatenate([example.first for example in examples]),
-        last=np.concatenate([example.last for example in examples]),
-        words=np.concatenate([example.words for example in examples]),
-        offsets=np.concatenate([[0], np.cumsum(sizes)]),
-    )
-    gold = Gold(
-        **{name: torch.from_numpy(getattr(host, name)) for name in GoldArrays.__slots__},
-        contiguous=torch.from_numpy(np.concatenate([example.contiguous for example in examples])),
-        annotated=torch.from_numpy(np.stack([example.annotated for example in examples])),
-        counts=tuple(counts),
-        host=host,
-    )
+    gold = gold_of(examples)
     return replace(batch_of([example.window for example in examples], frame, prompt, features), gold=gold)
 
 
@@ -228,7 +153,7 @@ def _padded(values: Integers, mask: Flags, fill: int) -> Tensor:
     return torch.from_numpy(padded)
 
 
-def _tensor_fields(record: Batch | Gold | FeatureIds | None) -> list[str]:
+def _tensor_fields(record: _Record | None) -> list[str]:
     return [name for name in record.__slots__ if isinstance(getattr(record, name), Tensor)] if record is not None else []
 
 

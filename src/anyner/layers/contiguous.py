@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anyner.encoding.batch import GoldArrays
+from anyner.encoding.gold import GoldArrays
 
 Integers = NDArray[np.int64]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from anyner.encoding.batch import Gold
+from anyner.encoding.gold import Gold
 from anyner.layers.boundary_pairs import BoundaryPairs
 from anyner.layers.everywhere import expecting_nothing, loss_everywhere
 from anyner.layers.spanpool import Spans

@@ -62,6 +62,12 @@ class DataConfig(Settings):
     conjunctions: tuple[str, ...] = Field(default=("and", "and", "and", "or"), min_length=1)
     """What joins them, each word as often as it stands here."""
 
+    opinions: Sources = ()
+    """Training texts again, with entities and scores as other models gave them: targets beside the gold where every span is
+    scored. Best from models that did not learn from these texts."""
+    opinion_share: float = Field(default=0.5, gt=0.0, le=1.0)
+    """The share that opinions have in those targets; gold has the rest."""
+
     @model_validator(mode="after")
     def _one_way(self) -> Self:
         ways = [self.folder is not None, bool(self.train), self.synthetic is not None]

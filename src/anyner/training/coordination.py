@@ -20,13 +20,17 @@ from anyner.text.config import TextConfig
 from anyner.text.windows import words_of
 
 Side = Literal["end", "start"]
-_Key = tuple[str, frozenset[str] | None, Side, str]
+_Key = tuple[str, frozenset[str] | None, Side, tuple[str, ...]]
 _TRIES = 4
 """Partners that are tried before an entity is left alone."""
 _THREE = 0.25
 """How often three are joined and not two."""
 _SHORTEST_SHARED = 2
 """Letters of the innermost word of the shared part: numbers and single letters are names, not what names have in common."""
+_LONGER = 1
+"""Words that the first may have more than the others: those of real coordinations are about as long as each other."""
+_TWO_SHARED = 0.45
+"""How often two words or more must be shared. By chance it would be a fifth, and a model would learn to skip to the last."""
 _SIDES: tuple[Side, Side] = ("end", "start")
 
 
@@ -47,9 +51,10 @@ class _Member:
     annotated: frozenset[str] | None
     """The labels that its sentence annotates: what lies inside may have no other where it goes."""
 
-    def key(self, side: Side) -> _Key:
-        """What it has in common with those it can be joined with."""
-        return self.label, self.annotated, side, self.words[-1 if side == "end" else 0].casefold()
+    def key(self, side: Side, shared: int) -> _Key:
+        """What it has in common with those it can be joined with: so many words at least."""
+        common = self.words[-shared:] if side == "end" else self.words[:shared]
+        return self.label, self.annotated, side, tuple(word.casefold() for word in common)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,8 @@ def coordinated(
     members: dict[_Key, list[_Member]] = defaultdict(list)
     for _, _, member in several:
         for side in _SIDES:
-            members[member.key(side)].append(member)
+            for shared in (1, 2):
+                members[member.key(side, shared)].append(member)
     random, at_the_end = np.random.default_rng(seed), _share_at_the_end(sentences)
     wanted = round(share * len(documents))
     made: list[Document] = []
@@ -80,7 +86,8 @@ def coordinated(
             break
         sentence, entity, member = several[number]
         place = _Place(sentence, entity, member, "end" if random.random() < at_the_end else "start")
-        joined = _joined(place, members[member.key(place.side)], conjunctions, random)
+        shared = 2 if random.random() < _TWO_SHARED else 1
+        joined = _joined(place, members[member.key(place.side, shared)], conjunctions, random)
         if joined is not None:
             made.append(joined)
     return tuple(made)
@@ -130,8 +137,11 @@ def _joined(
     number = 2 if random.random() < _THREE else 1
     partners: list[_Member] = []
     for choice in random.integers(len(members), size=_TRIES * number).tolist():
-        if len(partners) < number and all(_differ(members[choice], one, side) for one in (own, *partners)):
-            partners.append(members[choice])
+        partner = members[choice]
+        # a longer partner would be read otherwise: in "normal and activated T cells" the first ones are T cells too
+        alike_in_length = 0 <= len(own.words) - len(partner.words) <= _LONGER
+        if len(partners) < number and alike_in_length and all(_differ(partner, one, side) for one in (own, *partners)):
+            partners.append(partner)
     shared = min((_alike(own, partner, side) for partner in partners), default=0)
     if not partners or any(_touches(one, len(partner.words), shared, side) for partner in partners for one in partner.inner):
         return None

@@ -18,6 +18,7 @@ from anyner.text.config import TextConfig
 from anyner.text.windows import Window, words_of
 from anyner.training.config import DataConfig, Source
 from anyner.training.coordination import coordinated
+from anyner.training.opinions import Opinion, read_opinions
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,8 @@ class Splits:
     dev: tuple[Document, ...]
     test: tuple[Document, ...]
     problems: tuple[Problem, ...] = ()
+    opinions: tuple[Opinion | None, ...] = ()
+    """Of other models on each training document; empty if there are none."""
     made: int = 0
     """Training documents, the last ones, that were made by joining entities."""
 
@@ -54,8 +57,12 @@ def read_data(data: DataConfig, text: TextConfig) -> Splits:
         everything = [*train, *dev, *test]
         train, dev, test = (neighbours_attached(documents, text.context, everything) for documents in (train, dev, test))
     joined = coordinated(train, text, data.coordinated, data.conjunctions) if data.coordinated else ()
-    problems = tuple(problem for corpus in corpora for problem in corpus.problems)
-    return Splits((*train, *joined), dev, test, problems, len(joined))
+    problems = [problem for corpus in corpora for problem in corpus.problems]
+    opinions: list[Opinion | None] = []
+    if data.opinions:
+        opinions, of_files = read_opinions(data.opinions, (*train, *joined))
+        problems += of_files
+    return Splits((*train, *joined), dev, test, tuple(problems), tuple(opinions), len(joined))
 
 
 def held_out(documents: Sequence[Document], share: float) -> tuple[tuple[Document, ...], tuple[Document, ...]]:
@@ -63,11 +70,16 @@ def held_out(documents: Sequence[Document], share: float) -> tuple[tuple[Documen
 
     A document without `doc` stands for itself.
     """
-    homes = [document.doc or f"#{number}" for number, document in enumerate(documents)]
+    homes = homes_of(documents)
     in_order = list(dict.fromkeys(homes))
     chosen = set(in_order[-max(1, round(len(in_order) * share)) :])
     train = tuple(document for document, home in zip(documents, homes, strict=True) if home not in chosen)
     return train, tuple(document for document, home in zip(documents, homes, strict=True) if home in chosen)
+
+
+def homes_of(documents: Sequence[Document]) -> list[str]:
+    """The larger document that each is a part of; one without `doc` stands for itself."""
+    return [document.doc or f"#{number}" for number, document in enumerate(documents)]
 
 
 def _joined(sources: Iterable[Source]) -> Corpus:

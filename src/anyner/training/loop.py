@@ -18,7 +18,8 @@ from torch import Tensor
 
 from anyner.architectures.base import Losses
 from anyner.architectures.draw import Draw
-from anyner.encoding.batch import Batch, Example, training_batch
+from anyner.encoding.batch import Batch, training_batch
+from anyner.encoding.gold import Example
 from anyner.inference.batching import likeness, window_size
 from anyner.inference.proposing import arithmetic
 from anyner.inference.recognizer import Recognizer

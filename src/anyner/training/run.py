@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
 
 from anyner.architectures.registry import head_class
-from anyner.encoding.batch import Example
 from anyner.encoding.encoder import new_encoder
+from anyner.encoding.gold import Example, Opinion
 from anyner.errors import AnynerError
 from anyner.inference.config import ModelConfig
 from anyner.inference.recognizer import Recognizer
@@ -47,13 +47,18 @@ class TrainingResult:
     outcome: Outcome
 
 
-def run(recipe: Recipe, folder: Path, resume: bool = False, listener: Listener | None = None) -> TrainingResult:
-    """Trains one model; its folder holds the best epoch's model, the recipe, the card and metrics.jsonl."""
+def run(
+    recipe: Recipe, folder: Path, resume: bool = False, listener: Listener | None = None, data: Splits | None = None
+) -> TrainingResult:
+    """Trains one model; its folder holds the best epoch's model, the recipe, the card and metrics.jsonl.
+
+    `data` stands in for the documents that the recipe names.
+    """
     listener = listener or Silent()
     accelerator = _accelerator()
     _check_folder(folder, recipe, resume)
     accelerator.wait_for_everyone()  # nobody may write before all have looked
-    data = read_data(recipe.data, recipe.text)
+    data = data or read_data(recipe.data, recipe.text)
     if not any(document.entities for document in data.train):
         raise AnynerError("data.train has no entity at all: there is nothing to learn")
     if not any(document.entities for document in data.dev):
@@ -112,16 +117,22 @@ def prepare(recipe: Recipe, data: Splits) -> tuple[Recognizer, list[Example], Da
         seed=recipe.training.seed,
     )
     recognizer = Recognizer(model, vocabulary, config, recipe.training.precision)
-    return recognizer, _examples(recognizer, data, entities, check), check
+    return recognizer, _examples(recognizer, data, entities, check, recipe.data.opinion_share), check
 
 
-def _examples(recognizer: Recognizer, data: Splits, entities: Sequence[Sequence[WordEntity]], check: DataCheck) -> list[Example]:
-    labels = recognizer.config.labels
+def _examples(
+    recognizer: Recognizer, data: Splits, entities: Sequence[Sequence[WordEntity]], check: DataCheck, opinion_share: float
+) -> list[Example]:
+    labels, text = recognizer.config.labels, recognizer.config.text
     examples: list[Example] = []
-    for document, in_words in zip(data.train, entities, strict=True):
+    opinions = data.opinions or (None,) * len(data.train)
+    for document, in_words, opinion in zip(data.train, entities, opinions, strict=True):
         windows = recognizer.windows([document])
         note_unreachable(check, recognizer.model.head.config, windows, in_words)
-        examples.extend(Example.of(window, entities_in(window, in_words), labels, document.labels) for window in windows)
+        likely = None if opinion is None else word_entities(replace(document, entities=opinion), text, DataCheck())
+        for window in windows:
+            held = None if likely is None else Opinion.of(entities_in(window, likely), labels, opinion_share)
+            examples.append(Example.of(window, entities_in(window, in_words), labels, document.labels, held))
     homes = {document.doc for document in data.train} - {None}
     check.dev_from_train = sum(document.doc in homes for document in data.dev)
     check.unknown_labels.update(e.label for document in data.dev for e in document.entities if e.label not in labels)
@@ -160,6 +171,9 @@ def _tell(listener: Listener, recipe: Recipe, data: Splits, recognizer: Recogniz
     )
     if data.made:
         listener.note(f"{data.made:,} of the training documents were made by joining entities that end or begin alike")
+    if data.opinions:
+        heard = sum(opinion is not None for opinion in data.opinions)
+        listener.note(f"opinions of other models on {heard:,} of {len(data.train):,} training documents")
     listener.note(f"trainable parameters: {trainable_summary(recognizer.model)}")
     for line in check.lines():
         listener.note(f"note: {line}")

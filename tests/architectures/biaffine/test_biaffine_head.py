@@ -15,8 +15,9 @@ from anyner.architectures.biaffine.config import Config
 from anyner.architectures.biaffine.head import Head
 from anyner.architectures.draw import Draw
 from anyner.architectures.settings import Decoding, Options
-from anyner.encoding.batch import Example, Gold, training_batch
+from anyner.encoding.batch import training_batch
 from anyner.encoding.encoder import Encoder, States
+from anyner.encoding.gold import Example, Gold, Opinion
 from anyner.encoding.pieces import Frame
 from anyner.text.align import WordEntity
 from anyner.text.windows import Window
@@ -48,15 +49,15 @@ def states_of(lengths: Sequence[int], seed: int = 0) -> States:
     return States(words, mask, words, mask, none, none, none, words[:, 0], tuple(lengths), 1, ())
 
 
+def gold_windows(lengths: Sequence[int]) -> list[Window]:
+    return [Window(n, 0, list(range(c)), list(range(1, c + 1)), ["w"] * c, [(5,)] * c, True) for n, c in enumerate(lengths)]
+
+
 def gold_of(
     lengths: Sequence[int], entities: Sequence[Sequence[WordEntity]], annotated: Sequence[frozenset[str] | None] | None = None
 ) -> Gold:
-    examples = []
-    for number, (length, listed) in enumerate(zip(lengths, entities, strict=True)):
-        places = list(range(length))
-        window = Window(number, 0, places, [p + 1 for p in places], ["w"] * length, [(5,)] * length, True)
-        examples.append(Example.of(window, listed, LABELS, annotated[number] if annotated else None))
-    gold = training_batch(examples, FRAME).gold
+    listed = zip(gold_windows(lengths), entities, annotated or [None] * len(lengths), strict=True)
+    gold = training_batch([Example.of(window, own, LABELS, known) for window, own, known in listed], FRAME).gold
     assert gold is not None
     return gold
 
@@ -111,6 +112,31 @@ def test_the_loss_is_a_sum_over_real_spans_of_annotated_labels(annotated: tuple[
     assert float(part.numerator) == pytest.approx(total, rel=1e-5)
     assert float(part.denominator) == 9
     assert part.weight == 1.0
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("share", [0.25, 1.0])
+def test_opinions_are_a_part_of_the_targets_where_there_are_some(share: float) -> None:
+    lengths = (4, 2)
+    entities = [[WordEntity("A", ((0, 2),))], [WordEntity("B", ((0, 1),))]]
+    said = [WordEntity("A", ((0, 2),), 0.5), WordEntity("C", ((1, 4),), 0.3), WordEntity("C", ((0, 1), (3, 4)), 0.9)]
+    head, states, gold = head_of(), states_of(lengths), gold_of(lengths, entities)
+    windows = gold_windows(lengths)
+    examples = [
+        Example.of(windows[0], entities[0], LABELS, None, Opinion.of(said, LABELS, share)),
+        Example.of(windows[1], entities[1], LABELS, None),
+    ]
+    heard = training_batch(examples, FRAME).gold
+    assert gold.opinions is None and heard is not None
+    likely = {(0, 0, 0, 1): 0.5, (0, 2, 1, 3): 0.3}  # what has a gap is no span
+    wanted = {(0, 0, 0, 1): 1.0, (1, 1, 0, 0): 1.0}
+    total = 0.0
+    for span in spans_of(lengths):
+        weight = share if span[0] == 0 else 0.0
+        target = (1 - weight) * wanted.get(span, 0.0) + weight * likely.get(span, 0.0)
+        logit = score_slowly(head, states, span)
+        total += target * math.log1p(math.exp(-logit)) + (1 - target) * math.log1p(math.exp(logit))
+    assert float(head.loss(states, heard, Draw(0))["span"].numerator) == pytest.approx(total, rel=1e-5)
 
 
 @torch.no_grad()

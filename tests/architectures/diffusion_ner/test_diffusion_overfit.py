@@ -11,7 +11,8 @@ import anyner
 from anyner.architectures.diffusion_ner.head import Head
 from anyner.architectures.diffusion_ner.swap import swap
 from anyner.architectures.draw import Draw
-from anyner.encoding.batch import Example, training_batch
+from anyner.encoding.batch import training_batch
+from anyner.encoding.gold import Example
 from anyner.layers.contiguous import Entities
 from anyner.text.align import to_words
 from anyner.training.config import Recipe

@@ -14,7 +14,7 @@ from anyner.architectures.locate_label.seeds import (
     intersection_over_union,
     sampled,
 )
-from anyner.encoding.batch import GoldArrays
+from anyner.encoding.gold import GoldArrays
 from anyner.layers.contiguous import Entities
 
 Span = tuple[int, int]

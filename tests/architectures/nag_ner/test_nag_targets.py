@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyner.architectures.nag_ner.targets import ENDS, GOES_ON, IGNORED, UnitsOfWords, targets_of
-from anyner.encoding.batch import Example, training_batch
+from anyner.encoding.batch import training_batch
+from anyner.encoding.gold import Example
 from anyner.encoding.pieces import Frame
 from anyner.text.align import WordEntity
 from anyner.text.windows import Window

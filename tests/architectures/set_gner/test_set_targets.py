@@ -17,7 +17,8 @@ from anyner.architectures.set_gner.targets import (
     targets_of,
     unit_symbol,
 )
-from anyner.encoding.batch import Example, training_batch
+from anyner.encoding.batch import training_batch
+from anyner.encoding.gold import Example
 from anyner.encoding.pieces import Frame
 from anyner.text.align import WordEntity
 from anyner.text.windows import Window

@@ -16,8 +16,8 @@ from anyner.architectures.biaffine.config import Config
 from anyner.architectures.biaffine.decode import decode
 from anyner.architectures.draw import Draw
 from anyner.architectures.settings import Decoding, HeadConfig
-from anyner.encoding.batch import Gold
 from anyner.encoding.encoder import Encoder, States
+from anyner.encoding.gold import Gold, Opinions
 from anyner.layers.boundary_pairs import BoundaryPairs
 
 
@@ -44,10 +44,10 @@ class Head(base.Head):
 
     def loss(self, states: States, gold: Gold, draw: Draw) -> Losses:
         logits = self.pairs(states.words)
-        _, labels, words, _ = logits.shape
-        place = ((gold.sentence * labels + gold.label) * words + gold.first) * words + gold.last  # (E,)
-        # no boolean indexing: it would make the host wait for the device
-        target = torch.zeros_like(logits).flatten().scatter_reduce(0, place, gold.contiguous.float(), "amax").view_as(logits)
+        target = _table(logits, gold, gold.contiguous.float())
+        if gold.opinions is not None:
+            likely = _table(logits, gold.opinions, gold.opinions.contiguous * gold.opinions.likely)
+            target = target.lerp(likely, gold.opinions.weight[:, None, None, None].to(target.dtype))
         counted = self._spans(states.word_mask)[:, None] & gold.annotated[:, :, None, None]  # (B, C, M, M)
         loss = functional.binary_cross_entropy_with_logits(logits, target, reduction="none")
         return {"span": LossPart(torch.where(counted, loss, 0.0).sum(), states.word_mask.sum())}
@@ -66,3 +66,11 @@ class Head(base.Head):
         """True where (first, last) is a span of real words and not too long: (B, M, M)."""
         spans = (word_mask[:, :, None] & word_mask[:, None]).triu()
         return spans.tril(self.longest - 1) if self.longest else spans
+
+
+def _table(logits: Tensor, entities: Gold | Opinions, values: Tensor) -> Tensor:
+    """The values at the labels, first and last words of entities, 0 elsewhere: (B, C, M, M) like the logits."""
+    _, labels, words, _ = logits.shape
+    place = ((entities.sentence * labels + entities.label) * words + entities.first) * words + entities.last  # (E,)
+    # no boolean indexing: it would make the host wait for the device
+    return torch.zeros_like(logits).flatten().scatter_reduce(0, place, values.to(logits.dtype), "amax").view_as(logits)

@@ -22,8 +22,8 @@ from anyner.architectures.diffusion_ner.schedule import denoising_pairs, earlier
 from anyner.architectures.diffusion_ner.state import clean_state, spans_at
 from anyner.architectures.draw import NORMALS, Draw, normals
 from anyner.architectures.settings import Decoding, HeadConfig
-from anyner.encoding.batch import Gold
 from anyner.encoding.encoder import Encoder, States
+from anyner.encoding.gold import Gold
 from anyner.layers.assignment import NOTHING
 from anyner.layers.contiguous import Entities
 from anyner.layers.everywhere import loss_everywhere

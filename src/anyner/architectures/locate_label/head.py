@@ -19,8 +19,8 @@ from anyner.architectures.locate_label.network import SpanNetwork, SpanReader
 from anyner.architectures.locate_label.seeds import Rule, Seeds, enumerated, sampled
 from anyner.architectures.locate_label.targets import Targets, shifted
 from anyner.architectures.settings import Decoding, HeadConfig
-from anyner.encoding.batch import Gold
 from anyner.encoding.encoder import Encoder, States
+from anyner.encoding.gold import Gold
 from anyner.layers.boundary_pairs import BoundaryPairs
 from anyner.layers.contiguous import Entities
 from anyner.layers.everywhere import expecting_nothing, loss_everywhere

@@ -26,8 +26,8 @@ from anyner.architectures.nag_ner.targets import ENDS, GOES_ON, IGNORED, BlockTa
 from anyner.architectures.nag_ner.total import log_total
 from anyner.architectures.nag_ner.writer import Blocks, Sentences, Writer
 from anyner.architectures.settings import Decoding, HeadConfig
-from anyner.encoding.batch import Gold
 from anyner.encoding.encoder import Encoder, States
+from anyner.encoding.gold import Gold
 from anyner.errors import AnynerError
 from anyner.layers.contiguous import number_in_sentence
 from anyner.layers.decoder import Rows

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anyner.encoding.batch import GoldArrays
+from anyner.encoding.gold import GoldArrays
 from anyner.layers.contiguous import number_in_sentence
 from anyner.text.windows import Window
 

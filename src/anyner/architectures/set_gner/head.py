@@ -24,8 +24,8 @@ from anyner.architectures.set_gner.search import NONE, Grown, Limits, grown
 from anyner.architectures.set_gner.start import begin_from_labels, begin_from_pretrained
 from anyner.architectures.set_gner.targets import IGNORED, RowTargets, Targets, UnitEntities, targets_of, unit_symbol
 from anyner.architectures.settings import Decoding, HeadConfig
-from anyner.encoding.batch import Gold
 from anyner.encoding.encoder import Encoder, States
+from anyner.encoding.gold import Gold
 from anyner.layers.decoder import Rows
 from anyner.layers.span_check import agreed, least_before
 from anyner.layers.spanpool import Spans

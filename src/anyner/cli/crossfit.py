@@ -1,0 +1,47 @@
+"""`anyner crossfit`: opinions on training documents by models that did not learn from them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def crossfit(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="The recipe of the models whose opinions are wanted.")],
+    *,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Where opinions.jsonl goes.")],
+    folds: Annotated[int, typer.Option(min=2, metavar="N", help="Parts of the training documents, and models.")] = 4,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the recipe, as training.epochs=5.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing on the way.")] = False,
+) -> None:
+    """Write what models hold for entities of training documents that they did not learn from.
+
+    The training documents are cut into folds, and each fold is read by a model that was trained on the others. What they say,
+    with scores, is for data.opinions of a training: it learns from the gold and from them.
+
+    \b
+    Examples:
+      anyner crossfit plain.yaml -o runs/opinions
+      anyner train recipe.yaml --set data.opinions=runs/opinions/opinions.jsonl -o runs/model
+    """
+    from anyner.training.config import Recipe
+    from anyner.training.crossfit import crossfit as fit
+    from anyner.training.loop import Interrupted
+    from anyner.training.progress import TerminalListener
+
+    ready = Recipe.read(recipe, changes or [])
+    try:
+        if quiet:
+            result = fit(ready, output, folds)
+        else:
+            with TerminalListener() as listener:
+                result = fit(ready, output, folds, listener)
+    except Interrupted:
+        typer.echo("anyner: stopped, and all is saved: the same command goes on", err=True)
+        raise typer.Exit(130) from None
+    f1 = 100 * result.score.f1
+    typer.echo(f"{result.path}: {result.documents:,} documents with {result.entities:,} possible entities; F1 unseen {f1:.2f}")

@@ -1,0 +1,181 @@
+"""What a training batch is to learn: its gold entities, and what other models hold for entities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from anyner.text.align import WordEntity
+from anyner.text.windows import Window
+
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+_WHOLE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class GoldArrays:
+    """The same entities on the host, for targets and sizes that must not wait for the device."""
+
+    sentence: Integers
+    label: Integers
+    first: Integers
+    last: Integers
+    words: Integers
+    offsets: Integers
+
+
+@dataclass(frozen=True, slots=True)
+class Opinions:
+    """What other models hold for entities: targets beside the gold of whatever scores every span."""
+
+    sentence: Tensor  # (O,)
+    label: Tensor  # (O,)
+    first: Tensor  # (O,)
+    last: Tensor  # (O,)
+    contiguous: Tensor  # (O,) bool
+    thousandths: Tensor  # (O,) how likely each is an entity; whole numbers travel to the device with all others
+    heard: Tensor  # (B,) bool: there is an opinion on this sentence
+    share: float
+    """The part of the target that is opinion where there is one."""
+
+    @property
+    def likely(self) -> Tensor:
+        return self.thousandths / _WHOLE  # (O,)
+
+    @property
+    def weight(self) -> Tensor:
+        """Of the opinion on each sentence: (B,)."""
+        return self.heard * self.share
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """Entities of a batch in words, flat: entity e lies in `sentence[e]`, its words are `words[offsets[e] : offsets[e + 1]]`."""
+
+    sentence: Tensor  # (E,)
+    label: Tensor  # (E,)
+    first: Tensor  # (E,) first word
+    last: Tensor  # (E,) last word, inclusive
+    contiguous: Tensor  # (E,) bool
+    words: Tensor  # (W,) word indices in their sentences
+    offsets: Tensor  # (E + 1,)
+    annotated: Tensor  # (B, C) bool: label was annotated there; others give no loss
+    counts: tuple[int, ...]
+    """Entities of each sentence, on the host."""
+    host: GoldArrays
+    opinions: Opinions | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What other models hold for entities of one window, as arrays."""
+
+    label: Integers
+    first: Integers
+    last: Integers
+    contiguous: Flags
+    thousandths: Integers
+    share: float
+
+    @classmethod
+    def of(cls, entities: Sequence[WordEntity], labels: Sequence[str], share: float) -> Self:
+        """Of entities whose scores are their likelihoods; labels that training does not know say nothing."""
+        number = {label: i for i, label in enumerate(labels)}
+        known = [entity for entity in entities if entity.label in number]
+        return cls(
+            label=np.array([number[entity.label] for entity in known], dtype=np.int64),
+            first=np.array([entity.first for entity in known], dtype=np.int64),
+            last=np.array([entity.last for entity in known], dtype=np.int64),
+            contiguous=np.array([len(entity.fragments) == 1 for entity in known], dtype=np.bool_),
+            thousandths=np.array([round(_WHOLE * (entity.score or 0.0)) for entity in known], dtype=np.int64),
+            share=share,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A window with its gold entities as arrays, made once before training."""
+
+    window: Window
+    label: Integers
+    first: Integers
+    last: Integers
+    contiguous: Flags
+    words: Integers
+    sizes: Integers  # words of each entity
+    annotated: Flags  # (C,)
+    opinion: Opinion | None = None
+
+    @classmethod
+    def of(
+        cls,
+        window: Window,
+        entities: Sequence[WordEntity],
+        labels: Sequence[str],
+        annotated: frozenset[str] | None,
+        opinion: Opinion | None = None,
+    ) -> Self:
+        number = {label: i for i, label in enumerate(labels)}
+        words = [entity.word_indices for entity in entities]
+        return cls(
+            window=window,
+            label=np.array([number[entity.label] for entity in entities], dtype=np.int64),
+            first=np.array([entity.first for entity in entities], dtype=np.int64),
+            last=np.array([entity.last for entity in entities], dtype=np.int64),
+            contiguous=np.array([len(entity.fragments) == 1 for entity in entities], dtype=np.bool_),
+            words=np.array(list(chain.from_iterable(words)), dtype=np.int64),
+            sizes=np.array([len(indices) for indices in words], dtype=np.int64),
+            annotated=np.array([annotated is None or label in annotated for label in labels], dtype=np.bool_),
+            opinion=opinion,
+        )
+
+    def without(self, words: Flags, unknown: int) -> Example:
+        """The same example with all pieces of some words replaced by the unknown piece, and their features hidden."""
+        pieces = [(unknown,) * len(own) if hidden else own for own, hidden in zip(self.window.pieces, words, strict=True)]
+        hidden = frozenset(np.flatnonzero(words).tolist())
+        return replace(self, window=replace(self.window, pieces=pieces, hidden=hidden))
+
+
+def gold_of(examples: Sequence[Example]) -> Gold:
+    counts = [len(example.label) for example in examples]
+    sizes = np.concatenate([example.sizes for example in examples])
+    host = GoldArrays(
+        sentence=np.repeat(np.arange(len(examples)), counts),
+        label=np.concatenate([example.label for example in examples]),
+        first=np.concatenate([example.first for example in examples]),
+        last=np.concatenate([example.last for example in examples]),
+        words=np.concatenate([example.words for example in examples]),
+        offsets=np.concatenate([[0], np.cumsum(sizes)]),
+    )
+    return Gold(
+        **{name: torch.from_numpy(getattr(host, name)) for name in GoldArrays.__slots__},
+        contiguous=torch.from_numpy(np.concatenate([example.contiguous for example in examples])),
+        annotated=torch.from_numpy(np.stack([example.annotated for example in examples])),
+        counts=tuple(counts),
+        host=host,
+        opinions=_opinions_of([example.opinion for example in examples]),
+    )
+
+
+def _opinions_of(opinions: Sequence[Opinion | None]) -> Opinions | None:
+    heard = [(row, opinion) for row, opinion in enumerate(opinions) if opinion is not None]
+    if not heard:
+        return None
+    joined = {
+        name: torch.from_numpy(np.concatenate([getattr(opinion, name) for _, opinion in heard]))
+        for name in ("label", "first", "last", "contiguous", "thousandths")
+    }
+    return Opinions(
+        sentence=torch.from_numpy(np.repeat([row for row, _ in heard], [len(opinion.label) for _, opinion in heard])),
+        **joined,
+        heard=torch.tensor([opinion is not None for opinion in opinions]),
+        share=heard[0][1].share,
+    )

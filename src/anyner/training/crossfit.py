@@ -1,0 +1,84 @@
+"""Opinions on training documents by models that did not learn from them: each fold is read by a model of the others."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from anyner.corpora.writing import write
+from anyner.document import Document
+from anyner.errors import AnynerError
+from anyner.evaluation.evaluate import evaluate_documents
+from anyner.evaluation.scores import Score
+from anyner.inference.recognizer import Recognizer
+from anyner.storage.files import CONFIG
+from anyner.storage.load import load
+from anyner.training.checkpoint import has_checkpoint
+from anyner.training.config import Recipe
+from anyner.training.coordination import coordinated
+from anyner.training.data import Splits, homes_of, read_data
+from anyner.training.progress import Listener, Silent
+from anyner.training.run import run
+
+OPINIONS = "opinions.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class CrossFitted:
+    path: Path
+    documents: int
+    entities: int
+    """Those that a model holds for possible, however unlikely."""
+    score: Score
+    """Strict, of each model at its own thresholds on the documents that it did not learn from, all together."""
+
+
+def crossfit(recipe: Recipe, output: Path, folds: int = 4, listener: Listener | None = None) -> CrossFitted:
+    """Writes `opinions.jsonl`, for `data.opinions` of another training, into a folder.
+
+    The folder holds the models until all are trained: what was interrupted goes on with the same call.
+    """
+    if (output / OPINIONS).exists():
+        raise AnynerError(f"{output} already holds {OPINIONS}: choose another output folder")
+    listener = listener or Silent()
+    parts = folded(read_data(recipe.data.updated({"coordinated": 0.0, "opinions": ()}, "data"), recipe.text).train, folds)
+    said: list[Document] = []
+    total = Score(0, 0, 0)
+    for number, part in enumerate(parts):
+        listener.note(f"fold {number + 1} of {folds}: {len(part):,} documents, read by a model of the other folds")
+        model = _model_of_others(recipe, parts, number, output / f"fold-{number}", listener)
+        loosest = {threshold.name: threshold.loosest for threshold in model.model.head.config.thresholds()}
+        said.extend(model.stream(part, thresholds=loosest, overlap="all"))
+        total += evaluate_documents(part, list(model.stream(part)), None).strict
+    write(said, output / OPINIONS, "jsonl")
+    for number in range(folds):
+        shutil.rmtree(output / f"fold-{number}")
+    entities = sum(len(document.entities) for document in said)
+    return CrossFitted(output / OPINIONS, len(said), entities, total)
+
+
+def folded(documents: Sequence[Document], folds: int) -> list[tuple[Document, ...]]:
+    """The larger documents (`doc`), whole, dealt out in turn; a document without `doc` stands for itself."""
+    homes = homes_of(documents)
+    place = {home: number % folds for number, home in enumerate(dict.fromkeys(homes))}
+    if len(place) < folds:
+        raise AnynerError(f"{len(place)} training documents are too few for {folds} folds")
+    dealt = [(document, place[home]) for document, home in zip(documents, homes, strict=True)]
+    return [tuple(document for document, fold in dealt if fold == own) for own in range(folds)]
+
+
+def _model_of_others(
+    recipe: Recipe, parts: Sequence[tuple[Document, ...]], number: int, folder: Path, listener: Listener
+) -> Recognizer:
+    """Trained on all folds but one, whose documents are its dev; taken as it is if an earlier call has trained it."""
+    unfinished = has_checkpoint(folder)
+    if unfinished or not (folder / CONFIG).exists():
+        train = tuple(document for other, part in enumerate(parts) if other != number for document in part)
+        share = recipe.data.coordinated
+        joined = coordinated(train, recipe.text, share, recipe.data.conjunctions) if share else ()
+        seed = recipe.training.seed + number
+        own = recipe.model_copy(update={"training": recipe.training.updated({"seed": seed}, "training")})
+        run(own, folder, unfinished, listener, Splits((*train, *joined), parts[number], (), made=len(joined)))
+    return load(folder)

@@ -1,0 +1,44 @@
+"""What other models hold for entities of the training documents: files of the same texts whose entities have scores."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+
+from anyner.corpora.corpus import Problem
+from anyner.corpora.reading import read
+from anyner.document import Document, Entity
+from anyner.errors import AnynerError
+from anyner.training.config import Source
+
+Opinion = tuple[Entity, ...]
+"""Entities that may be there, with how likely each is as its score."""
+
+
+def read_opinions(sources: Sequence[Source], documents: Sequence[Document]) -> tuple[list[Opinion | None], list[Problem]]:
+    """For each document what the files hold for entities of its text, None where no file has it; and the files' problems.
+
+    Where several files have a text the likelihoods are averaged: an entity that one of them does not have counts as 0 there.
+    """
+    said: dict[str, list[tuple[Entity, ...]]] = defaultdict(list)
+    problems: list[Problem] = []
+    for source in sources:
+        corpus = read(source.path, source.format)
+        problems.extend(corpus.problems)
+        for text, entities in {document.text: document.entities for document in corpus}.items():
+            said[text].append(entities)
+    found = [_averaged(said[document.text]) if document.text in said else None for document in documents]
+    if all(opinion is None for opinion in found):
+        raise AnynerError(f"data.opinions: {sources[0].path} has none of the training texts")
+    return found, problems
+
+
+def _averaged(heard: Sequence[Sequence[Entity]]) -> Opinion:
+    total: dict[tuple[str, object], float] = defaultdict(float)
+    one_of: dict[tuple[str, object], Entity] = {}
+    for entities in heard:
+        for entity in entities:
+            one_of[entity.key] = entity
+            total[entity.key] += 1.0 if entity.score is None else min(1.0, max(0.0, entity.score))
+    return tuple(replace(entity, score=total[key] / len(heard)) for key, entity in one_of.items())

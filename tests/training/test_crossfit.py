@@ -1,0 +1,100 @@
+"""Every training document is read once, by a model that did not learn from it, and another training learns from what it says."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from anyner.corpora.reading import read
+from anyner.corpora.synthetic import synthetic_splits
+from anyner.document import Document
+from anyner.errors import AnynerError
+from anyner.training import crossfit as module
+from anyner.training.config import Recipe
+from anyner.training.crossfit import crossfit, folded
+from anyner.training.data import Splits, read_data
+from anyner.training.loop import Interrupted
+from anyner.training.run import run
+
+RECIPE = Recipe.of(
+    {
+        "data": {"synthetic": {"train": 24, "dev": 6, "test": 1, "contiguous": True}, "coordinated": 0.25},
+        "training": {"epochs": 2, "head_lr": 0.01, "encoder_lr": 0.003},
+    },
+    "recipe",
+)
+
+
+@given(st.lists(st.sampled_from([None, "a", "b", "c", "d"]), min_size=4, max_size=20), st.integers(2, 4))
+def test_folds_share_nothing_and_tear_no_text(docs: list[str | None], folds: int) -> None:
+    documents = [Document(f"text {number}", doc=doc) for number, doc in enumerate(docs)]
+    if len({doc for doc in docs if doc}) + docs.count(None) < folds:
+        with pytest.raises(AnynerError, match=f"too few for {folds} folds"):
+            folded(documents, folds)
+        return
+    parts = folded(documents, folds)
+    assert sorted(one.text for part in parts for one in part) == sorted(one.text for one in documents)
+    assert all(parts)
+    homes = [{one.doc for one in part} - {None} for part in parts]
+    assert sum(map(len, homes)) == len(set().union(*homes))
+
+
+def test_each_model_reads_what_it_did_not_learn_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Splits] = []
+
+    def spied(recipe: Recipe, folder: Path, resume: bool, listener: object, data: Splits) -> object:
+        seen.append(data)
+        assert recipe.training.seed == len(seen) - 1
+        return run(recipe, folder, resume, None, data)
+
+    monkeypatch.setattr(module, "run", spied)
+    result = crossfit(RECIPE, tmp_path / "out", folds=3)
+    documents = synthetic_splits((24, 6, 1), 0, True).train.documents
+    assert len(seen) == 3
+    for data in seen:
+        learned = {one.text for one in data.train}
+        assert len(data.dev) == 8 and not learned & {one.text for one in data.dev}
+        assert len(data.train) == 16 + data.made and data.made > 0
+    said = read(str(result.path)).documents
+    assert sorted(one.text for one in said) == sorted(one.text for one in documents)
+    assert result.documents == 24 and result.entities == sum(len(one.entities) for one in said) > 0
+    assert all(entity.score is not None for one in said for entity in one.entities)
+    assert [path.name for path in result.path.parent.iterdir()] == ["opinions.jsonl"]
+    with pytest.raises(AnynerError, match=r"already holds opinions\.jsonl"):
+        crossfit(RECIPE, tmp_path / "out", folds=3)
+    heard = RECIPE.model_copy(update={"data": RECIPE.data.updated({"opinions": str(result.path)}, "data")})
+    opinions = read_data(heard.data, heard.text).opinions
+    assert sum(opinion is not None for opinion in opinions) == 24
+
+
+def test_what_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = crossfit(RECIPE, tmp_path / "whole", folds=2)
+    trained: list[str] = []
+
+    def stops_once(recipe: Recipe, folder: Path, resume: bool, listener: object, data: Splits) -> object:
+        if trained == ["fold-0"]:
+            trained.append("stopped")
+            raise Interrupted
+        trained.append(folder.name)
+        return run(recipe, folder, resume, None, data)
+
+    monkeypatch.setattr(module, "run", stops_once)
+    with pytest.raises(Interrupted):
+        crossfit(RECIPE, tmp_path / "parts", folds=2)
+    parts = crossfit(RECIPE, tmp_path / "parts", folds=2)
+    assert trained == ["fold-0", "stopped", "fold-1"]
+    assert parts.path.read_text(encoding="utf-8") == whole.path.read_text(encoding="utf-8")
+    assert parts.score == whole.score
+
+
+def test_gold_is_not_in_the_file(tmp_path: Path) -> None:
+    """A model that finds nothing says nothing: the opinions are not the annotation in other clothes."""
+    blind = RECIPE.model_copy(update={"training": RECIPE.training.updated({"head_lr": 1e-9, "encoder_lr": 1e-9}, "training")})
+    result = crossfit(blind, tmp_path / "out", folds=2)
+    lines = [json.loads(line) for line in result.path.read_text(encoding="utf-8").splitlines()]
+    assert len(lines) == 24
+    assert all(line["entities"] == [] for line in lines)

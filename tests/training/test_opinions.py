@@ -1,0 +1,82 @@
+"""What other models hold for entities: read by text, averaged over files, and learned beside the gold."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from anyner.corpora.synthetic import synthetic_splits
+from anyner.corpora.writing import write
+from anyner.document import Document, Entity
+from anyner.errors import AnynerError
+from anyner.training.config import Recipe, Source
+from anyner.training.data import read_data
+from anyner.training.opinions import read_opinions
+from anyner.training.run import prepare, run
+
+
+def saying(path: Path, *documents: Document) -> Source:
+    write(documents, path, "jsonl")
+    return Source(path=str(path))
+
+
+def one(text: str, *entities: tuple[str, int, int, float | None]) -> Document:
+    return Document(text, tuple(Entity(label, ((start, end),), score) for label, start, end, score in entities))
+
+
+def test_files_are_found_by_text_and_averaged(tmp_path: Path) -> None:
+    first = saying(tmp_path / "a.jsonl", one("pain here", ("A", 0, 4, 0.8)), one("none there"))
+    second = saying(tmp_path / "b.jsonl", one("pain here", ("A", 0, 4, 0.4), ("B", 5, 9, None)))
+    wanted = [one("unheard of"), one("pain here", ("A", 0, 4, None)), one("none there")]
+    found, problems = read_opinions([first, second], wanted)
+    assert not problems
+    assert found[0] is None and found[2] == ()
+    assert {e.key: pytest.approx(e.score) for e in found[1] or ()} == {("A", ((0, 4),)): 0.6, ("B", ((5, 9),)): 0.5}
+
+
+def test_a_file_of_other_texts_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(AnynerError, match=r"a\.jsonl has none of the training texts"):
+        read_opinions([saying(tmp_path / "a.jsonl", one("pain here"))], [one("other")])
+
+
+def recipe(tmp_path: Path, **changes: object) -> Recipe:
+    plain = {"data": {"synthetic": {"train": 40, "dev": 10, "test": 1}}, "training": {"epochs": 1}}
+    plain["data"] |= {"opinions": str(tmp_path / "said.jsonl"), **changes}  # type: ignore[operator]
+    return Recipe.of(plain, "recipe")
+
+
+@pytest.fixture
+def said(tmp_path: Path) -> Path:
+    """Opinions that hold every second word's first letter for an entity, on half of the documents."""
+    documents = synthetic_splits((40, 10, 1), 0, False).train.documents[:20]
+    label = next(e.label for document in documents for e in document.entities)
+    others = [replace(d, entities=(Entity(label, ((0, len(d.text.split()[0])),), 0.25),)) for d in documents]
+    saying(tmp_path / "said.jsonl", *others)
+    return tmp_path
+
+
+def test_examples_carry_them_where_there_are_some(said: Path) -> None:
+    chosen = recipe(said, opinion_share=0.3)
+    _, examples, _ = prepare(chosen, read_data(chosen.data, chosen.text))
+    heard = [example.opinion for example in examples if example.opinion is not None]
+    assert len(examples) == 40 and len(heard) == 20
+    assert all(opinion.share == 0.3 and opinion.thousandths.tolist() == [250] for opinion in heard)
+    assert all(opinion.first.tolist() == [0] for opinion in heard)
+
+
+def test_a_training_tells_how_many_it_heard(said: Path) -> None:
+    class Listener:
+        def __init__(self) -> None:
+            self.notes: list[str] = []
+
+        def note(self, message: str) -> None:
+            self.notes.append(message)
+
+        def __getattr__(self, name: str) -> object:
+            return lambda *_, **__: None
+
+    listener = Listener()
+    run(recipe(said), said / "model", listener=listener)  # type: ignore[arg-type]
+    assert any("opinions of other models on 20 of 40 training documents" in note for note in listener.notes)
