@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
+import torch
 from torch import Tensor, nn
 
 from anyner.encoding.gold import Gold
 from anyner.layers.boundary_pairs import BoundaryPairs
 from anyner.layers.everywhere import expecting_nothing, loss_everywhere
 from anyner.layers.spanpool import Spans
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Sentences as the check reads them, once for all that it is asked."""
+
+    boundaries: Tensor  # (B, M, 2k)
+    table: Tensor | None  # (B, kinds, M, M) the logits of all spans; None: too many to keep
 
 
 class SpanCheck(nn.Module):
@@ -22,9 +34,36 @@ class SpanCheck(nn.Module):
         """Summed over all spans of the words (B, M, d)."""
         return loss_everywhere(self.pairs(words), word_mask, gold)
 
-    def forward(self, words: Tensor, spans: Spans, label: Tensor, gaps: Tensor) -> Tensor:
+    def read(self, words: Tensor) -> Read:
+        boundaries = self.pairs.as_boundaries(words)
+        parts = self.pairs.parts(boundaries)
+        return Read(boundaries, self.pairs.of_kinds(boundaries, parts[0]) if len(parts) == 1 else None)
+
+    def reach(self, read: Read, word_mask: Tensor, least: float) -> tuple[Tensor, Tensor]:
+        """The last words of the longest spans from each word that may be entities, without and with gaps: (B, M) each.
+
+        -1 where there are none.
+        """
+        whole = gaps = total = read.boundaries.new_full((), -math.inf, dtype=torch.float32)
+        for part in self.pairs.parts(read.boundaries):
+            logits = self.pairs.of_kinds(read.boundaries, part) if read.table is None else read.table  # (B, c, M, M)
+            total = torch.logaddexp(total, logits.logsumexp(1))  # (B, M, M)
+            kind = torch.arange(part.start, part.start + logits.shape[1], device=logits.device)[:, None, None]
+            whole = torch.maximum(whole, logits.masked_fill((kind == 0) | (kind > self.labels), -math.inf).amax(1))
+            gaps = torch.maximum(gaps, logits.masked_fill(kind <= self.labels, -math.inf).amax(1))
+        inside = (word_mask[:, :, None] & word_mask[:, None]).triu()
+        last = torch.arange(word_mask.shape[1], device=word_mask.device)
+        likely = (inside & (best - total >= math.log(least)) for best in (whole, gaps))
+        without, with_gaps = (torch.where(spans, last, -1).amax(2) for spans in likely)
+        return without, with_gaps
+
+    def forward(self, read: Read, spans: Spans, label: Tensor, gaps: Tensor) -> Tensor:
         """Probabilities of N entities from their first to their last words, with labels and with or without `gaps`: (N,)."""
-        likely = self.pairs.at(self.pairs.as_boundaries(words), spans).softmax(1)  # (N, kinds)
+        if read.table is None:
+            logits = self.pairs.at(read.boundaries, spans)
+        else:
+            logits = read.table[spans.sentence, :, spans.first, spans.last]
+        likely = logits.softmax(1)  # (N, kinds)
         kind = 1 + label if self.contiguous else 1 + label + self.labels * gaps.long()
         return likely.gather(1, kind[:, None])[:, 0]
 
@@ -37,3 +76,8 @@ def agreed(score: Tensor, checked: Tensor, share: float) -> Tensor:
 def least_before(least: float, share: float) -> float:
     """What a score must be at least for both to reach `least`, the check being at most 1."""
     return float(least ** (1 / (1 - share)))
+
+
+def least_checked(least: float, share: float) -> float:
+    """What the check must be at least for both to reach `least`, the score being at most 1."""
+    return float(least ** (1 / share))

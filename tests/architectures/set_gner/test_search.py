@@ -8,7 +8,7 @@ from head_batches import LABELS, LENGTHS, states_of
 from set_batches import head_of
 
 from anyner.architectures.set_gner.generator import Generator, Sentences
-from anyner.architectures.set_gner.search import NONE, Limits, grown
+from anyner.architectures.set_gner.search import NONE, Limits, Reach, grown
 from anyner.architectures.set_gner.targets import unit_symbol
 from anyner.layers.decoder import Rows
 from anyner.layers.units import units_of
@@ -116,6 +116,26 @@ def test_nothing_takes_a_place_where_it_counts(contiguous: bool) -> None:
     counting = grown(generator, sentences, rows, heads, Limits(3, 6, -1e9, null_counts=True))
     assert set(counting.symbol[:, :2].flatten().tolist()) == {C, C + 1}
     assert int(grown(generator, sentences, rows, heads, Limits(3, 6, -1e9)).symbol.max()) < C
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("seed", range(3))
+def test_with_a_reach_the_best_are_those_of_trying_everything_within_it(seed: int) -> None:
+    generator, sentences = read(contiguous=False)
+    rows, heads = all_heads()
+    random = torch.Generator().manual_seed(seed)
+    whole, gaps = (torch.randint(-1, 5, (len(heads),), generator=random) for _ in range(2))
+    limits = Limits(200, 6, -1e9, reach=Reach(whole, gaps))
+    result = grown(generator, sentences, rows, heads, limits)
+    for number, (sentence, head) in enumerate(zip(rows.sentence.tolist(), heads.tolist(), strict=True)):
+        truth = {
+            (words, label): value
+            for (words, label), value in everything(generator, sentences, sentence, head, 6).items()
+            if words[-1] <= (whole if words[-1] - head + 1 == len(words) else gaps)[number]
+        }
+        assert found_at(result, number) == pytest.approx(truth, abs=1e-4)
+    counting = grown(generator, sentences, rows, heads, Limits(200, 6, -1e9, null_counts=True, reach=Reach(whole, gaps)))
+    assert all({((head,), C), ((head,), C + 1)} <= set(found_at(counting, n)) for n, head in enumerate(heads.tolist()))
 
 
 @torch.no_grad()

@@ -140,8 +140,8 @@ def test_what_was_grown_and_its_check_become_one_score() -> None:
     table = head.check.pairs(states.words).softmax(1)  # (B, 1 + 2 C, M, M)
     checked = [table[0, 1 + 2 + C, 0, 3], table[0, 1 + 1, 1, 2], table[2, 1 + C, 0, 2]]  # the first and the last have gaps
     wanted = [score**0.7 * float(own) ** 0.3 for score, own in zip((0.5, 0.25, 0.8), checked, strict=True)]
-    assert head._agreed(grown, states, 0.3).score.tolist() == pytest.approx(wanted, rel=1e-4)
-    assert head._agreed(grown, states, 0.0) is grown
+    assert head._agreed(grown, head.check.read(states.words), 0.3).score.tolist() == pytest.approx(wanted, rel=1e-4)
+    assert head._agreed(grown, None, 0.0) is grown
 
 
 def test_entities_with_gaps_have_a_threshold_of_their_own() -> None:

@@ -37,7 +37,7 @@ def with_check(blocks: WrittenBlocks, check: SpanCheck | None, states: States, s
     gaps = ends - word[:, None] + 1 != blocks.count
     ends, gaps = torch.cat([ends, last[:, None]], dim=1), functional.pad(gaps, (0, 1))  # (Q, K + 1) each
     rows = [one[:, None].expand_as(ends).flatten() for one in (sentence, word, label)]
-    checked = check(states.words, Spans(rows[0], rows[1], ends.flatten()), rows[2], gaps.flatten()).view_as(ends)
+    checked = check(check.read(states.words), Spans(rows[0], rows[1], ends.flatten()), rows[2], gaps.flatten()).view_as(ends)
     return replace(
         blocks,
         kind=blocks.kind ** (1 - share),

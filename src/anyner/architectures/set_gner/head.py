@@ -20,14 +20,14 @@ from anyner.architectures.set_gner.config import Config, SetOptions
 from anyner.architectures.set_gner.decode import decode
 from anyner.architectures.set_gner.detector import Detector
 from anyner.architectures.set_gner.generator import Generator, Sentences, Widths
-from anyner.architectures.set_gner.search import NONE, Grown, Limits, grown
+from anyner.architectures.set_gner.search import NONE, Grown, Limits, Reach, grown
 from anyner.architectures.set_gner.start import begin_from_labels, begin_from_pretrained
 from anyner.architectures.set_gner.targets import IGNORED, RowTargets, Targets, UnitEntities, targets_of, unit_symbol
 from anyner.architectures.settings import Decoding, HeadConfig
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold
 from anyner.layers.decoder import Rows
-from anyner.layers.span_check import agreed, least_before
+from anyner.layers.span_check import Read, agreed, least_before, least_checked
 from anyner.layers.spanpool import Spans
 from anyner.layers.units import Units, units_of
 from anyner.text.windows import PieceCutter
@@ -171,6 +171,11 @@ class Head(base.Head):
         sentences = self.forwards.generator.read(units, states)
         begins, expected, allowed = self._heads(units, options)  # (B, U) each
         chosen = units.mask & (begins >= decoding.thresholds.get("head", 0.0))
+        share = options.check_share if self.check is not None else 0.0
+        read = self.check.read(states.words) if self.check is not None and share else None
+        reach = self._reach(read, states, share)
+        if reach is not None:
+            chosen &= torch.maximum(*reach) >= 0
         counts = chosen.sum(1)
         most = int(counts.max())  # the host waits once, for how many rows there are
         sentence, head = chosen.nonzero().unbind(1)  # (H,) each
@@ -179,26 +184,32 @@ class Head(base.Head):
         limits = Limits(
             places=options.beam,
             longest=config.longest,
-            least=math.log(least_before(loosest_score(decoding.thresholds), self._checked(options)) / config.most_at_one_word),
+            least=math.log(least_before(loosest_score(decoding.thresholds), share) / config.most_at_one_word),
             length_power=options.length_power,
             null_counts=options.null_counts,
+            reach=None if reach is None else Reach(*(one[sentence, head] for one in reach)),
         )
         result = grown(self.forwards.generator, sentences, rows, head, limits)
         heads = (begins[sentence, head], expected[sentence, head], allowed[sentence, head])  # (H,) each
-        return self._agreed(self._proposed(result, units, sentence, heads), states, self._checked(options))
+        return self._agreed(self._proposed(result, units, sentence, heads), read, share)
 
-    def _checked(self, options: SetOptions) -> float:
-        return options.check_share if self.check is not None else 0.0
+    def _reach(self, read: Read | None, states: States, share: float) -> tuple[Tensor, Tensor] | None:
+        """How far entities of each word without and with gaps may reach, if the check has a say: (B, U) each."""
+        if self.check is None or read is None or self.settings.contiguous or self.settings.unit != "words":
+            return None
+        # not by the thresholds of the call: what is proposed to tuning must be what will be proposed with tuned thresholds
+        least = next(threshold.loosest for threshold in self.settings.thresholds() if threshold.name == "score")
+        return self.check.reach(read, states.word_mask, least_checked(least, share))
 
-    def _agreed(self, proposals: GrownEntities, states: States, share: float) -> GrownEntities:
+    def _agreed(self, proposals: GrownEntities, read: Read | None, share: float) -> GrownEntities:
         """With the check's opinion in the scores."""
-        if self.check is None or not share:
+        if self.check is None or read is None:
             return proposals
         sentence, label, size = proposals.place.unbind(1)  # (P,) each
         words, number = proposals.words, torch.arange(proposals.words.shape[1] - 1, device=size.device)
         last = words.gather(1, size[:, None] - 1)[:, 0]  # (P,)
         gaps = ((words[:, 1:] > words[:, :-1] + 1) & (number < size[:, None] - 1)).any(1)  # (P,)
-        checked = self.check(states.words, Spans(sentence, words[:, 0], last), label, gaps)
+        checked = self.check(read, Spans(sentence, words[:, 0], last), label, gaps)
         return replace(proposals, score=agreed(proposals.score, checked, share))
 
     def _heads(self, units: Units, options: SetOptions) -> tuple[Tensor, Tensor, Tensor]:

@@ -1,0 +1,43 @@
+"""`anyner crossfit`: one file that the next training learns from, and one clear line for whatever is wrong."""
+
+from pathlib import Path
+
+import pytest
+from command_line import anyner_command
+
+SMALL = ["data.synthetic={train: 12, dev: 4, test: 1, contiguous: true}", "training.epochs=1"]
+RECIPE = Path(__file__).parent.parent.parent / "recipes/biaffine/demo.yaml"
+
+
+def sets(*more: str) -> list[str]:
+    return [part for change in (*SMALL, *more) for part in ("--set", change)]
+
+
+def test_what_it_writes_is_what_a_training_reads(tmp_path: Path) -> None:
+    answer = anyner_command("crossfit", RECIPE, "-o", tmp_path / "out", "--folds", 2, *sets())
+    assert answer.code == 0, answer
+    assert f"{tmp_path / 'out' / 'opinions.jsonl'}: 12 documents" in answer.out
+    assert "fold 2 of 2" in answer.err
+    opinions = f"data.opinions={tmp_path / 'out' / 'opinions.jsonl'}"
+    learned = anyner_command("train", RECIPE, "-o", tmp_path / "model", *sets(opinions))
+    assert learned.code == 0, learned
+    assert "opinions of other models on 12 of 12 training documents" in learned.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--folds", "20"], "12 training documents are too few for 20 folds"),
+        (["--set", "data.opinions=nowhere.jsonl", "--folds", "20"], "12 training documents are too few for 20 folds"),
+    ],
+)
+def test_what_cannot_be_done_is_told_in_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
+    answer = anyner_command("crossfit", RECIPE, "-o", tmp_path / "out", *sets(), *arguments)
+    answer.assert_one_line(message)
+    assert not (tmp_path / "out").exists()
+
+
+def test_opinions_that_are_not_there_are_told_in_one_line(tmp_path: Path) -> None:
+    answer = anyner_command("train", RECIPE, "-o", tmp_path / "model", *sets("data.opinions=nowhere.jsonl"))
+    answer.assert_one_line("nowhere.jsonl")
+    assert not (tmp_path / "model").exists()
