@@ -20,9 +20,7 @@ from columns import KINDS, Result
 from summary import SUMMARIES, Row
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGES = (
-    "README.md", "benchmarks/README.md", "docs/locate-label.md", "docs/diffusion-ner.md", "docs/set-gner.md", "docs/nag-ner.md",
-)  # fmt: skip
+PAGES = ("README.md", "benchmarks/README.md", *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/*.md")))
 _MARKED = re.compile(r"(<!-- table: (\w+)((?: [^\s=]+=[^\s=]+)*) -->\n).*?(<!-- end -->)", re.DOTALL)
 _NOTHING = "No results yet.\n"
 
