@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from anyner.layers.span_check import SpanCheck, agreed, least_before, least_checked
+from anyner.layers.span_check import SpanCheck, agreed, least_before
 from anyner.layers.spanpool import Spans
 
 
@@ -56,4 +56,3 @@ def test_two_opinions_become_one() -> None:
     least = least_before(0.3, 0.25)
     assert agreed(torch.tensor(least), torch.tensor(1.0), 0.25).item() == pytest.approx(0.3)
     assert least_before(0.3, 0.0) == pytest.approx(0.3)
-    assert agreed(torch.tensor(1.0), torch.tensor(least_checked(0.3, 0.25)), 0.25).item() == pytest.approx(0.3)

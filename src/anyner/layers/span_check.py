@@ -48,9 +48,10 @@ class SpanCheck(nn.Module):
         for part in self.pairs.parts(read.boundaries):
             logits = self.pairs.of_kinds(read.boundaries, part) if read.table is None else read.table  # (B, c, M, M)
             total = torch.logaddexp(total, logits.logsumexp(1))  # (B, M, M)
-            kind = torch.arange(part.start, part.start + logits.shape[1], device=logits.device)[:, None, None]
-            whole = torch.maximum(whole, logits.masked_fill((kind == 0) | (kind > self.labels), -math.inf).amax(1))
-            gaps = torch.maximum(gaps, logits.masked_fill(kind <= self.labels, -math.inf).amax(1))
+            behind = self.labels + 1 - part.start  # where in this part the kinds with gaps begin
+            of_whole, of_gaps = logits[:, max(0, 1 - part.start) : max(0, behind)], logits[:, max(0, behind) :]
+            whole = torch.maximum(whole, of_whole.amax(1)) if of_whole.shape[1] else whole
+            gaps = torch.maximum(gaps, of_gaps.amax(1)) if of_gaps.shape[1] else gaps
         inside = (word_mask[:, :, None] & word_mask[:, None]).triu()
         last = torch.arange(word_mask.shape[1], device=word_mask.device)
         likely = (inside & (best - total >= math.log(least)) for best in (whole, gaps))
@@ -76,8 +77,3 @@ def agreed(score: Tensor, checked: Tensor, share: float) -> Tensor:
 def least_before(least: float, share: float) -> float:
     """What a score must be at least for both to reach `least`, the check being at most 1."""
     return float(least ** (1 / (1 - share)))
-
-
-def least_checked(least: float, share: float) -> float:
-    """What the check must be at least for both to reach `least`, the score being at most 1."""
-    return float(least ** (1 / share))

@@ -27,7 +27,7 @@ from anyner.architectures.settings import Decoding, HeadConfig
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold
 from anyner.layers.decoder import Rows
-from anyner.layers.span_check import Read, agreed, least_before, least_checked
+from anyner.layers.span_check import Read, agreed, least_before
 from anyner.layers.spanpool import Spans
 from anyner.layers.units import Units, units_of
 from anyner.text.windows import PieceCutter
@@ -37,6 +37,8 @@ CODE_WEIGHTS = (2.5, 2.3, 1.0)
 CODE_LOSSES = {"generation": 1.0, "parts": 0.8, "occurrences": 0.6}
 CODE_OCCURRENCES = (0.0, 1.0, 1.5, 2.0, 2.5)
 """Weights of so many entities at a word there; 0 is not learned, and more are as the last."""
+LEAST_LIKELY = 0.01
+"""What the check has to give a span to be looked at: not less with looser thresholds, for tuning sees what prediction will."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +175,7 @@ class Head(base.Head):
         chosen = units.mask & (begins >= decoding.thresholds.get("head", 0.0))
         share = options.check_share if self.check is not None else 0.0
         read = self.check.read(states.words) if self.check is not None and share else None
-        reach = self._reach(read, states, share)
+        reach = self._reach(read, states)
         if reach is not None:
             chosen &= torch.maximum(*reach) >= 0
         counts = chosen.sum(1)
@@ -193,13 +195,11 @@ class Head(base.Head):
         heads = (begins[sentence, head], expected[sentence, head], allowed[sentence, head])  # (H,) each
         return self._agreed(self._proposed(result, units, sentence, heads), read, share)
 
-    def _reach(self, read: Read | None, states: States, share: float) -> tuple[Tensor, Tensor] | None:
+    def _reach(self, read: Read | None, states: States) -> tuple[Tensor, Tensor] | None:
         """How far entities of each word without and with gaps may reach, if the check has a say: (B, U) each."""
         if self.check is None or read is None or self.settings.contiguous or self.settings.unit != "words":
             return None
-        # not by the thresholds of the call: what is proposed to tuning must be what will be proposed with tuned thresholds
-        least = next(threshold.loosest for threshold in self.settings.thresholds() if threshold.name == "score")
-        return self.check.reach(read, states.word_mask, least_checked(least, share))
+        return self.check.reach(read, states.word_mask, LEAST_LIKELY)
 
     def _agreed(self, proposals: GrownEntities, read: Read | None, share: float) -> GrownEntities:
         """With the check's opinion in the scores."""
