@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Literal
 
 import numpy as np
@@ -29,8 +29,11 @@ _SHORTEST_SHARED = 2
 """Letters of the innermost word of the shared part: numbers and single letters are names, not what names have in common."""
 _LONGER = 1
 """Words that the first may have more than the others: those of real coordinations are about as long as each other."""
-_TWO_SHARED = 0.45
-"""How often two words or more must be shared. By chance it would be a fifth, and a model would learn to skip to the last."""
+_TWO_SHARED = 0.7
+"""How often two words or more must be shared, which then are about as many as in real coordinations. By chance it would be a
+fifth, and a model would learn to skip to the last word."""
+_PASSES = 3
+"""How often every entity is tried until there are enough sentences."""
 _SIDES: tuple[Side, Side] = ("end", "start")
 
 
@@ -81,7 +84,7 @@ def coordinated(
     random, at_the_end = np.random.default_rng(seed), _share_at_the_end(sentences)
     wanted = round(share * len(documents))
     made: list[Document] = []
-    for number in random.permutation(len(several)).tolist():
+    for number in chain.from_iterable(random.permutation(len(several)).tolist() for _ in range(_PASSES)):
         if len(made) >= wanted:
             break
         sentence, entity, member = several[number]
