@@ -12,7 +12,14 @@ from anyner.layers.span_check import SpanCheck
 def span_check(config: GenerationConfig, word_width: int, labels: int) -> SpanCheck | None:
     if not config.check:
         return None
-    return SpanCheck(word_width, config.check, labels, contiguous=bool(config.contiguous), dropout=config.check_dropout)
+    return SpanCheck(
+        word_width,
+        config.check,
+        labels,
+        contiguous=bool(config.contiguous),
+        dropout=config.check_dropout,
+        fragments=config.check_fragments,
+    )
 
 
 def checking(check: SpanCheck | None, config: GenerationConfig, states: States, gold: Gold) -> Losses:

@@ -49,6 +49,8 @@ class GenerationConfig(HeadConfig):
     """Dropout in it."""
     check_weight: float = Field(default=1.0, ge=0.0)
     """Weight of its loss."""
+    check_fragments: bool = False
+    """Whether it also looks at the first and at the last fragment of entities with gaps."""
 
     def decoder_kind(self, facts: CorpusFacts) -> Literal["pretrained", "encoder", "new"]:
         return self.decoder or ("pretrained" if facts.encoder_decoder else "new")

@@ -65,6 +65,8 @@ class Gold:
     first: Tensor  # (E,) first word
     last: Tensor  # (E,) last word, inclusive
     contiguous: Tensor  # (E,) bool
+    first_end: Tensor  # (E,) last word of the first fragment
+    last_start: Tensor  # (E,) first word of the last fragment
     words: Tensor  # (W,) word indices in their sentences
     offsets: Tensor  # (E + 1,)
     annotated: Tensor  # (B, C) bool: label was annotated there; others give no loss
@@ -109,6 +111,8 @@ class Example:
     first: Integers
     last: Integers
     contiguous: Flags
+    first_end: Integers
+    last_start: Integers
     words: Integers
     sizes: Integers  # words of each entity
     annotated: Flags  # (C,)
@@ -131,6 +135,8 @@ class Example:
             first=np.array([entity.first for entity in entities], dtype=np.int64),
             last=np.array([entity.last for entity in entities], dtype=np.int64),
             contiguous=np.array([len(entity.fragments) == 1 for entity in entities], dtype=np.bool_),
+            first_end=np.array([entity.fragments[0][1] - 1 for entity in entities], dtype=np.int64),
+            last_start=np.array([entity.fragments[-1][0] for entity in entities], dtype=np.int64),
             words=np.array(list(chain.from_iterable(words)), dtype=np.int64),
             sizes=np.array([len(indices) for indices in words], dtype=np.int64),
             annotated=np.array([annotated is None or label in annotated for label in labels], dtype=np.bool_),
@@ -158,6 +164,8 @@ def gold_of(examples: Sequence[Example]) -> Gold:
     return Gold(
         **{name: torch.from_numpy(getattr(host, name)) for name in GoldArrays.__slots__},
         contiguous=torch.from_numpy(np.concatenate([example.contiguous for example in examples])),
+        first_end=torch.from_numpy(np.concatenate([example.first_end for example in examples])),
+        last_start=torch.from_numpy(np.concatenate([example.last_start for example in examples])),
         annotated=torch.from_numpy(np.stack([example.annotated for example in examples])),
         counts=tuple(counts),
         host=host,

@@ -7,37 +7,46 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from anyner.encoding.gold import Gold
 from anyner.layers.boundary_pairs import BoundaryPairs
 from anyner.layers.everywhere import expecting_nothing, loss_everywhere
-from anyner.layers.spanpool import Spans
+from anyner.layers.outline import Outlines
+
+_RARE = 6.0
+"""Logit of no fragment at first: hardly any span is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
     """Sentences as the check reads them, once for all that it is asked."""
 
+    words: Tensor  # (B, M, d)
     boundaries: Tensor  # (B, M, 2k)
     table: Tensor | None  # (B, kinds, M, M) the logits of all spans; None: too many to keep
 
 
 class SpanCheck(nn.Module):
-    def __init__(self, word_width: int, width: int, labels: int, *, contiguous: bool, dropout: float) -> None:
-        """Entities with gaps are kinds of their own, unless all are `contiguous`."""
+    def __init__(
+        self, word_width: int, width: int, labels: int, *, contiguous: bool, dropout: float, fragments: bool = False
+    ) -> None:
+        """Entities with gaps are kinds of their own, unless all are `contiguous`; `fragments` of theirs are looked at as well."""
         super().__init__()
         self.labels, self.contiguous = labels, contiguous
         self.pairs = BoundaryPairs(word_width, width, 1 + labels * (1 if contiguous else 2), dropout=dropout)
         expecting_nothing(self.pairs)
+        self.fragments = FragmentCheck(word_width, width, dropout) if fragments and not contiguous else None
 
     def loss(self, words: Tensor, word_mask: Tensor, gold: Gold) -> Tensor:
         """Summed over all spans of the words (B, M, d)."""
-        return loss_everywhere(self.pairs(words), word_mask, gold)
+        loss = loss_everywhere(self.pairs(words), word_mask, gold)
+        return loss if self.fragments is None else loss + self.fragments.loss(words, word_mask, gold)
 
     def read(self, words: Tensor) -> Read:
         boundaries = self.pairs.as_boundaries(words)
         parts = self.pairs.parts(boundaries)
-        return Read(boundaries, self.pairs.of_kinds(boundaries, parts[0]) if len(parts) == 1 else None)
+        return Read(words, boundaries, self.pairs.of_kinds(boundaries, parts[0]) if len(parts) == 1 else None)
 
     def reach(self, read: Read, word_mask: Tensor, least: float) -> tuple[Tensor, Tensor]:
         """The last words of the longest spans from each word that may be entities, without and with gaps: (B, M) each.
@@ -58,15 +67,47 @@ class SpanCheck(nn.Module):
         without, with_gaps = (torch.where(spans, last, -1).amax(2) for spans in likely)
         return without, with_gaps
 
-    def forward(self, read: Read, spans: Spans, label: Tensor, gaps: Tensor) -> Tensor:
-        """Probabilities of N entities from their first to their last words, with labels and with or without `gaps`: (N,)."""
+    def forward(self, read: Read, entities: Outlines, label: Tensor) -> Tensor:
+        """How likely N entities are from their ends and their labels; from their fragments as well where there are gaps: (N,)."""
+        spans, gaps = entities.whole, entities.gaps
         if read.table is None:
             logits = self.pairs.at(read.boundaries, spans)
         else:
             logits = read.table[spans.sentence, :, spans.first, spans.last]
-        likely = logits.softmax(1)  # (N, kinds)
         kind = 1 + label if self.contiguous else 1 + label + self.labels * gaps.long()
-        return likely.gather(1, kind[:, None])[:, 0]
+        likely = logits.softmax(1).gather(1, kind[:, None])[:, 0]  # (N,)
+        if self.fragments is None or not bool(gaps.any()):
+            return likely
+        return torch.where(gaps, (likely * self.fragments(read.words, entities)).sqrt(), likely)
+
+
+class FragmentCheck(nn.Module):
+    """How likely two spans are the first and the last fragment of one discontinuous entity or of two: of each alone."""
+
+    def __init__(self, word_width: int, width: int, dropout: float) -> None:
+        super().__init__()
+        self.pairs = BoundaryPairs(word_width, width, 2, dropout=dropout)
+        nn.init.constant_(self.pairs.linear.bias, -_RARE)
+
+    def loss(self, words: Tensor, word_mask: Tensor, gold: Gold) -> Tensor:
+        """Binary cross-entropy over all spans: is it a first, is it a last fragment?"""
+        logits = self.pairs(words)  # (B, 2, M, M)
+        size = words.shape[1]
+        sides = ((gold.first, gold.first_end), (gold.last_start, gold.last))
+        place = torch.cat(
+            [((gold.sentence * 2 + side) * size + start) * size + end for side, (start, end) in enumerate(sides)]
+        )  # (2 E,)
+        target = torch.zeros_like(logits).flatten()
+        target = target.scatter_reduce(0, place, (~gold.contiguous).to(logits.dtype).repeat(2), "amax").view_as(logits)
+        loss = functional.binary_cross_entropy_with_logits(logits, target, reduction="none")
+        spans = (word_mask[:, :, None] & word_mask[:, None]).triu() & gold.annotated.all(1)[:, None, None]
+        return torch.where(spans[:, None], loss, 0.0).sum()
+
+    def forward(self, words: Tensor, entities: Outlines) -> Tensor:
+        """The geometric mean of both fragments' probabilities: (N,)."""
+        boundaries = self.pairs.as_boundaries(words)
+        first, last = (self.pairs.at(boundaries, spans)[:, side] for side, spans in enumerate(entities.fragments))
+        return ((functional.logsigmoid(first) + functional.logsigmoid(last)) / 2).exp()
 
 
 def agreed(score: Tensor, checked: Tensor, share: float) -> Tensor:

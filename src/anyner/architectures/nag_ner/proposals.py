@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from anyner.architectures import base
 from anyner.encoding.encoder import States
+from anyner.layers.outline import Outlines, outlined
 from anyner.layers.span_check import SpanCheck, agreed
-from anyner.layers.spanpool import Spans
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +31,14 @@ def with_check(blocks: WrittenBlocks, check: SpanCheck | None, states: States, s
     if check is None or not share:
         return blocks
     sentence, word, _, label, last = blocks.place.unbind(1)  # (Q,) each
-    ends = word[:, None] + blocks.words.gather(2, (blocks.count - 1).clamp(min=0)[..., None])[..., 0]  # (Q, K)
-    ends = torch.where(blocks.count > 0, ends, word[:, None])
-    gaps = ends - word[:, None] + 1 != blocks.count
-    ends, gaps = torch.cat([ends, last[:, None]], dim=1), functional.pad(gaps, (0, 1))  # (Q, K + 1) each
-    rows = [one[:, None].expand_as(ends).flatten() for one in (sentence, word, label)]
-    checked = check(check.read(states.words), Spans(rows[0], rows[1], ends.flatten()), rows[2], gaps.flatten()).view_as(ends)
+    read, count = check.read(states.words), blocks.count
+    words = word[:, None, None] + torch.where(count[..., None] > 0, blocks.words, 0)  # (Q, K, W)
+    owner, kinds = (one[:, None].expand_as(count).flatten() for one in (sentence, label))
+    checked = check(read, outlined(owner, words.flatten(0, 1), count.flatten()), kinds).view_as(count)
+    checked_long = check(read, Outlines(sentence, word, last, word, last), label)  # (Q,) one that does not fit has no gaps
     return replace(
         blocks,
         kind=blocks.kind ** (1 - share),
-        score=agreed(blocks.score, checked[:, :-1], share),
-        long_score=agreed(blocks.long_score, checked[:, -1], share),
+        score=agreed(blocks.score, checked, share),
+        long_score=agreed(blocks.long_score, checked_long, share),
     )

@@ -27,8 +27,8 @@ from anyner.architectures.settings import Decoding, HeadConfig
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold
 from anyner.layers.decoder import Rows
+from anyner.layers.outline import outlined
 from anyner.layers.span_check import Read, agreed, least_before
-from anyner.layers.spanpool import Spans
 from anyner.layers.units import Units, units_of
 from anyner.text.windows import PieceCutter
 
@@ -206,10 +206,7 @@ class Head(base.Head):
         if self.check is None or read is None:
             return proposals
         sentence, label, size = proposals.place.unbind(1)  # (P,) each
-        words, number = proposals.words, torch.arange(proposals.words.shape[1] - 1, device=size.device)
-        last = words.gather(1, size[:, None] - 1)[:, 0]  # (P,)
-        gaps = ((words[:, 1:] > words[:, :-1] + 1) & (number < size[:, None] - 1)).any(1)  # (P,)
-        checked = self.check(read, Spans(sentence, words[:, 0], last), label, gaps)
+        checked = self.check(read, outlined(sentence, proposals.words, size), label)
         return replace(proposals, score=agreed(proposals.score, checked, share))
 
     def _heads(self, units: Units, options: SetOptions) -> tuple[Tensor, Tensor, Tensor]:
