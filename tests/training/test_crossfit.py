@@ -76,7 +76,7 @@ def test_what_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     trained: list[str] = []
 
     def stops_once(recipe: Recipe, folder: Path, resume: bool, listener: object, data: Splits) -> object:
-        if trained == ["fold-0"]:
+        if trained == ["fold-1-of-2"]:
             trained.append("stopped")
             raise Interrupted
         trained.append(folder.name)
@@ -85,8 +85,10 @@ def test_what_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(module, "run", stops_once)
     with pytest.raises(Interrupted):
         crossfit(RECIPE, tmp_path / "parts", folds=2)
+    with pytest.raises(AnynerError, match="holds the models of another recipe"):
+        crossfit(Recipe.of({**RECIPE.model_dump(), "architecture": "locate_label"}, "recipe"), tmp_path / "parts", folds=2)
     parts = crossfit(RECIPE, tmp_path / "parts", folds=2)
-    assert trained == ["fold-0", "stopped", "fold-1"]
+    assert trained == ["fold-1-of-2", "stopped", "fold-2-of-2"]
     assert parts.path.read_text(encoding="utf-8") == whole.path.read_text(encoding="utf-8")
     assert parts.score == whole.score
 

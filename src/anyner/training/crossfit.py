@@ -13,7 +13,7 @@ from anyner.errors import AnynerError
 from anyner.evaluation.evaluate import evaluate_documents
 from anyner.evaluation.scores import Score
 from anyner.inference.recognizer import Recognizer
-from anyner.storage.files import CONFIG
+from anyner.storage.files import CONFIG, RECIPE
 from anyner.storage.load import load
 from anyner.training.checkpoint import has_checkpoint
 from anyner.training.config import Recipe
@@ -48,15 +48,20 @@ def crossfit(recipe: Recipe, output: Path, folds: int = 4, listener: Listener | 
     total = Score(0, 0, 0)
     for number, part in enumerate(parts):
         listener.note(f"fold {number + 1} of {folds}: {len(part):,} documents, read by a model of the other folds")
-        model = _model_of_others(recipe, parts, number, output / f"fold-{number}", listener)
+        model = _model_of_others(recipe, parts, number, _folder(output, number, folds), listener)
         loosest = {threshold.name: threshold.loosest for threshold in model.model.head.config.thresholds()}
         said.extend(model.stream(part, thresholds=loosest, overlap="all"))
         total += evaluate_documents(part, list(model.stream(part)), None).strict
     write(said, output / OPINIONS, "jsonl")
     for number in range(folds):
-        shutil.rmtree(output / f"fold-{number}")
+        shutil.rmtree(_folder(output, number, folds))
     entities = sum(len(document.entities) for document in said)
     return CrossFitted(output / OPINIONS, len(said), entities, total)
+
+
+def _folder(output: Path, number: int, folds: int) -> Path:
+    """Of one fold's model; with another number of folds it would have learned from what it is to read."""
+    return output / f"fold-{number + 1}-of-{folds}"
 
 
 def folded(documents: Sequence[Document], folds: int) -> list[tuple[Document, ...]]:
@@ -73,12 +78,14 @@ def _model_of_others(
     recipe: Recipe, parts: Sequence[tuple[Document, ...]], number: int, folder: Path, listener: Listener
 ) -> Recognizer:
     """Trained on all folds but one, whose documents are its dev; taken as it is if an earlier call has trained it."""
+    seed = recipe.training.seed + number
+    own = recipe.model_copy(update={"training": recipe.training.updated({"seed": seed}, "training")})
+    if (folder / RECIPE).is_file() and Recipe.read(folder / RECIPE) != own:
+        raise AnynerError(f"{folder.parent} holds the models of another recipe: choose another output folder")
     unfinished = has_checkpoint(folder)
     if unfinished or not (folder / CONFIG).exists():
         train = tuple(document for other, part in enumerate(parts) if other != number for document in part)
         share = recipe.data.coordinated
         joined = coordinated(train, recipe.text, share, recipe.data.conjunctions) if share else ()
-        seed = recipe.training.seed + number
-        own = recipe.model_copy(update={"training": recipe.training.updated({"seed": seed}, "training")})
         run(own, folder, unfinished, listener, Splits((*train, *joined), parts[number], (), made=len(joined)))
     return load(folder)
