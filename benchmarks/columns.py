@@ -3,36 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from diffusion_columns import DIFFUSION
+from rows import Columns, Kind, Result, each, every, percent
+
 from anyner.training.config import TrainingConfig
-
-Result = Mapping[str, Any]
-Columns = Mapping[str, Callable[[Any], str]]
-
-
-@dataclass(frozen=True)
-class Kind:
-    rows: Callable[[Result], Iterable[Any]]
-    """The rows of one results file; none if it is about something else."""
-    columns: Columns
-
-
-def _every(what: str) -> Callable[[Result], Iterable[Result]]:
-    """A file is a row."""
-    return lambda result: [result] if result["what"] == what else []
-
-
-def _each(what: str, key: str) -> Callable[[Result], Iterable[Any]]:
-    """A file has a list of rows."""
-    return lambda result: result.get(key, []) if result["what"] == what else []
-
-
-def _percent(share: float | None) -> str:
-    return "" if share is None else f"{100 * share:.2f}"
 
 
 def _device(result: Result) -> str:
@@ -87,9 +65,9 @@ TRAINED: Columns = {
     "architecture": lambda r: str(_recipe(r, "architecture") or "biaffine"),
     "encoder": _encoder,
     "seed": lambda r: str(r["seed"]),
-    "dev F1": lambda r: _percent(r["dev_f1"]),
+    "dev F1": lambda r: percent(r["dev_f1"]),
 }
-_TEST: Columns = {"test F1": lambda r: _percent(r["test"]["strict"]["f1"])}
+_TEST: Columns = {"test F1": lambda r: percent(r["test"]["strict"]["f1"])}
 _TRAINING: Columns = {
     "training, s": _seconds,
     "sentences/s": lambda r: f"{r['training_sentences_per_second']:,.0f}",
@@ -105,7 +83,7 @@ def _trainings(scored: bool) -> Callable[[Result], Iterable[Result]]:
 
 def _length(name: str, group: Result) -> str:
     f1 = group["f1"][name]
-    return _percent(f1["mean"]) + (f" ± {_percent(f1['spread'])}" if group["seeds"] > 1 else "")
+    return percent(f1["mean"]) + (f" ± {percent(f1['spread'])}" if group["seeds"] > 1 else "")
 
 
 def _chance(group: Result) -> str:
@@ -147,37 +125,8 @@ def _times(group: str, model: Result) -> str:
     return f"{own:,.0f} ({own / rival:.1f} x)" if own and rival else ""
 
 
-def _spans(result: Result) -> Iterable[Result]:
-    """F1 of one number of spans over the steps."""
-    if result["what"] != "diffusion":
-        return []
-    points = result["curves"]
-    own = {spans: [point for point in points if point["spans"] == spans] for spans in sorted({p["spans"] for p in points})}
-    return [
-        {
-            "spans": spans,
-            "f1": {point["steps"]: point["f1"] for point in of_these},
-            "seconds": {point["steps"]: 1 / point["sentences_per_second"] for point in of_these},
-        }
-        for spans, of_these in own.items()
-    ]
-
-
-def _steps(steps: int, row: Result) -> str:
-    return _percent(row["f1"].get(steps))
-
-
-def _rate(steps: int, row: Result) -> str:
-    return f"{1 / row['seconds'][steps]:,.0f}" if steps in row["seconds"] else ""
-
-
-def _step_more(row: Result) -> str:
-    """What a step more costs, on the mean from the fewest steps to the most, as a share of the whole with the fewest."""
-    few, many = min(row["seconds"]), max(row["seconds"])
-    return _percent((row["seconds"][many] - row["seconds"][few]) / (many - few) / row["seconds"][few]) if many > few else ""
-
-
 KINDS: Mapping[str, Kind] = {
+    **DIFFUSION,
     "accuracy": Kind(_trainings(scored=True), {**TRAINED, **_TEST, "95 % interval": _interval, **_TRAINING}),
     "shapes": Kind(
         _trainings(scored=True),
@@ -193,7 +142,7 @@ KINDS: Mapping[str, Kind] = {
     ),
     "chosen": Kind(_trainings(scored=False), {**TRAINED, **_TRAINING}),
     "speed": Kind(
-        _every("speed"),
+        every("speed"),
         {
             "architecture": lambda r: r["architecture"],
             "encoder": lambda r: r["encoder"],
@@ -205,7 +154,7 @@ KINDS: Mapping[str, Kind] = {
         },
     ),
     "memory": Kind(
-        _every("memory"),
+        every("memory"),
         {
             "words": lambda r: " / ".join(f"{one['words']:,}" for one in r["documents"]),
             "coverage": lambda r: " / ".join(f"{one['coverage']:g}" for one in r["documents"]),
@@ -215,7 +164,7 @@ KINDS: Mapping[str, Kind] = {
         },
     ),
     "lengths": Kind(
-        _each("lengths", "groups"),
+        each("lengths", "groups"),
         {
             "models": lambda group: group["name"],
             "seeds": lambda group: str(group["seeds"]),
@@ -226,14 +175,14 @@ KINDS: Mapping[str, Kind] = {
         },
     ),
     "variants": Kind(
-        _each("variants", "variants"),
+        each("variants", "variants"),
         {
             "variant": lambda variant: variant["name"],
             **{f"epoch {epoch}": partial(_epoch, epoch) for epoch in (2, 4, 6, 8, 10, 15, 20)},
         },
     ),
     "locate_label": Kind(
-        _every("locate_label"),
+        every("locate_label"),
         {
             **{f"moved by {far}": partial(lambda far, r: f"{r['offsets'][far]:,}", far) for far in ("0", "1", "2", "3", "4+")},
             "seeds past the filter, an entity": lambda r: f"{r['seeds_passed_per_entity']:.1f}",
@@ -245,7 +194,7 @@ KINDS: Mapping[str, Kind] = {
         {
             "architecture": lambda one: one["architecture"],
             "what was set": lambda one: ", ".join(f"`{change}`" for change in one["set"]) or "nothing else",
-            "dev F1": lambda one: _percent(one["dev_f1"]),
+            "dev F1": lambda one: percent(one["dev_f1"]),
             "best epoch": lambda one: str(one["best_epoch"]),
         },
     ),
@@ -253,71 +202,36 @@ KINDS: Mapping[str, Kind] = {
         _rivals,
         {
             "architecture": lambda model: model["architecture"],
-            "test F1": lambda model: _percent(model["f1"]),
-            "overlapped recall": lambda model: _percent(model["overlapped_recall"]),
-            "discontinuous F1": lambda model: _percent(model["discontinuous_f1"]),
-            "right boundary, accuracy": lambda model: _percent(model["right_boundary"]["accuracy"]),
-            "right boundary, recall": lambda model: _percent(model["right_boundary"]["recall"]),
+            "test F1": lambda model: percent(model["f1"]),
+            "overlapped recall": lambda model: percent(model["overlapped_recall"]),
+            "discontinuous F1": lambda model: percent(model["discontinuous_f1"]),
+            "right boundary, accuracy": lambda model: percent(model["right_boundary"]["accuracy"]),
+            "right boundary, recall": lambda model: percent(model["right_boundary"]["recall"]),
             "sentences/s": partial(_times, "all"),
             "short ones": partial(_times, "short"),
             "long ones": partial(_times, "long"),
         },
     ),
     "beams": Kind(
-        _each("generation", "beams"),
+        each("generation", "beams"),
         {
             "beam": lambda row: str(row["beam"]),
-            "test F1": lambda row: _percent(row["f1"]),
-            "overlapped recall": lambda row: _percent(row["overlapped_recall"]),
-            "discontinuous F1": lambda row: _percent(row["discontinuous_f1"]),
+            "test F1": lambda row: percent(row["f1"]),
+            "overlapped recall": lambda row: percent(row["overlapped_recall"]),
+            "discontinuous F1": lambda row: percent(row["discontinuous_f1"]),
             "sentences/s": lambda row: f"{row['sentences_per_second']:,.0f}",
         },
     ),
     "rows": Kind(
-        _each("generation", "memory"),
+        each("generation", "memory"),
         {
             "rows a sentence": lambda row: str(row["rows_a_sentence"]),
             "keys and values, MiB": lambda row: _million(row["shared_bytes"]),
             "if every row had its own, MiB": lambda row: _million(row["repeated_bytes"]),
         },
     ),
-    "denoising": Kind(
-        _spans,
-        {
-            "spans": lambda row: str(row["spans"]),
-            **{f"{steps} steps" if steps > 1 else "1 step": partial(_steps, steps) for steps in (1, 2, 5, 10, 20)},
-        },
-    ),
-    "steps": Kind(
-        _spans,
-        {
-            "spans": lambda row: str(row["spans"]),
-            **{
-                f"{steps} steps, sentences/s" if steps > 1 else "1 step, sentences/s": partial(_rate, steps)
-                for steps in (1, 5, 10)
-            },
-            "a step more, %": _step_more,
-        },
-    ),
-    "noise": Kind(
-        _every("diffusion"),
-        {
-            "seeds of noise": lambda r: str(len(r["seeds"]["f1"])),
-            "mean F1": lambda r: _percent(r["seeds"]["mean"]),
-            "spread": lambda r: _percent(r["seeds"]["spread"]),
-        },
-    ),
-    "swap": Kind(
-        _each("diffusion", "swap"),
-        {
-            "noise, steps": lambda row: str(row["step"] + 1),
-            "followed, %": lambda row: _percent(row["followed"]),
-            "stayed, %": lambda row: _percent(row["stayed"]),
-            "unchanged, %": lambda row: _percent(row["unchanged"]),
-        },
-    ),
     "agreement": Kind(
-        _every("agreement"),
+        every("agreement"),
         {
             "documents": lambda r: f"{r['documents']:,}",
             "float32, other batches": lambda r: _disagreement(r["float32_between_batches"]),

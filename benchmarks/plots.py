@@ -11,8 +11,9 @@ from statistics import mean
 from typing import Any
 
 import matplotlib as mpl
-from columns import Result, slice_f1
+from columns import slice_f1
 from matplotlib import pyplot as plt
+from rows import Result
 from summary import CORPORA, SHAPES, scored
 from tables import read_results
 

@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from statistics import mean, stdev
 
-from columns import TRAINED, Result, slice_f1
+from columns import TRAINED, slice_f1
+from rows import Result
 
 CORPORA = ("genia", "genia_lf", "genia_disc", "cadec", "conll03", "litbank")
 SHAPES = {

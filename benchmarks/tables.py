@@ -16,7 +16,8 @@ import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from columns import KINDS, Result
+from columns import KINDS
+from rows import Result
 from summary import SUMMARIES, Row
 
 ROOT = Path(__file__).resolve().parent.parent
