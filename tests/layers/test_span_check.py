@@ -4,8 +4,9 @@ import pytest
 import torch
 
 from anyner.encoding.gold import Example, gold_of
+from anyner.layers.fragment_check import FragmentCheck
 from anyner.layers.outline import Outlines, outlined
-from anyner.layers.span_check import FragmentCheck, SpanCheck, agreed, least_before
+from anyner.layers.span_check import SpanCheck, agreed, least_before
 from anyner.text.align import WordEntity
 from anyner.text.windows import Window
 

@@ -49,7 +49,7 @@ def recipe(tmp_path: Path, **changes: object) -> Recipe:
 
 @pytest.fixture
 def said(tmp_path: Path) -> Path:
-    """Opinions that hold every second word's first letter for an entity, on half of the documents."""
+    """Opinions that hold the first word for an entity, on half of the documents."""
     documents = synthetic_splits((40, 10, 1), 0, False).train.documents[:20]
     label = next(e.label for document in documents for e in document.entities)
     others = [replace(d, entities=(Entity(label, ((0, len(d.text.split()[0])),), 0.25),)) for d in documents]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -35,11 +36,8 @@ def crossfit(
 
     ready = Recipe.read(recipe, changes or [])
     try:
-        if quiet:
-            result = fit(ready, output, folds)
-        else:
-            with TerminalListener() as listener:
-                result = fit(ready, output, folds, listener)
+        with nullcontext() if quiet else TerminalListener() as listener:
+            result = fit(ready, output, folds, listener)
     except Interrupted:
         typer.echo("anyner: stopped, and all is saved: the same command goes on", err=True)
         raise typer.Exit(130) from None

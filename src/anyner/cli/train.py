@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -88,9 +89,7 @@ def _run(recipe: Recipe, folder: Path, resume: bool, quiet: bool) -> TrainingRes
     from anyner.training.progress import TerminalListener
 
     try:
-        if quiet:
-            return train_recipe(recipe, folder, resume=resume)
-        with TerminalListener() as listener:
+        with nullcontext() if quiet else TerminalListener() as listener:
             return train_recipe(recipe, folder, resume=resume, listener=listener)
     except Interrupted:
         again = f"anyner train -o {shlex.quote(str(folder))} --resume"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Self
@@ -93,11 +93,11 @@ class Opinion:
         number = {label: i for i, label in enumerate(labels)}
         known = [entity for entity in entities if entity.label in number]
         return cls(
-            label=np.array([number[entity.label] for entity in known], dtype=np.int64),
-            first=np.array([entity.first for entity in known], dtype=np.int64),
-            last=np.array([entity.last for entity in known], dtype=np.int64),
-            contiguous=np.array([len(entity.fragments) == 1 for entity in known], dtype=np.bool_),
-            thousandths=np.array([round(_WHOLE * (entity.score or 0.0)) for entity in known], dtype=np.int64),
+            label=_integers(number[entity.label] for entity in known),
+            first=_integers(entity.first for entity in known),
+            last=_integers(entity.last for entity in known),
+            contiguous=_flags(len(entity.fragments) == 1 for entity in known),
+            thousandths=_integers(round(_WHOLE * (entity.score or 0.0)) for entity in known),
             share=share,
         )
 
@@ -131,15 +131,15 @@ class Example:
         words = [entity.word_indices for entity in entities]
         return cls(
             window=window,
-            label=np.array([number[entity.label] for entity in entities], dtype=np.int64),
-            first=np.array([entity.first for entity in entities], dtype=np.int64),
-            last=np.array([entity.last for entity in entities], dtype=np.int64),
-            contiguous=np.array([len(entity.fragments) == 1 for entity in entities], dtype=np.bool_),
-            first_end=np.array([entity.fragments[0][1] - 1 for entity in entities], dtype=np.int64),
-            last_start=np.array([entity.fragments[-1][0] for entity in entities], dtype=np.int64),
-            words=np.array(list(chain.from_iterable(words)), dtype=np.int64),
-            sizes=np.array([len(indices) for indices in words], dtype=np.int64),
-            annotated=np.array([annotated is None or label in annotated for label in labels], dtype=np.bool_),
+            label=_integers(number[entity.label] for entity in entities),
+            first=_integers(entity.first for entity in entities),
+            last=_integers(entity.last for entity in entities),
+            contiguous=_flags(len(entity.fragments) == 1 for entity in entities),
+            first_end=_integers(entity.fragments[0][1] - 1 for entity in entities),
+            last_start=_integers(entity.fragments[-1][0] for entity in entities),
+            words=_integers(chain.from_iterable(words)),
+            sizes=_integers(len(indices) for indices in words),
+            annotated=_flags(annotated is None or label in annotated for label in labels),
             opinion=opinion,
         )
 
@@ -148,6 +148,14 @@ class Example:
         pieces = [(unknown,) * len(own) if hidden else own for own, hidden in zip(self.window.pieces, words, strict=True)]
         hidden = frozenset(np.flatnonzero(words).tolist())
         return replace(self, window=replace(self.window, pieces=pieces, hidden=hidden))
+
+
+def _integers(values: Iterable[int]) -> Integers:
+    return np.fromiter(values, dtype=np.int64)
+
+
+def _flags(values: Iterable[bool]) -> Flags:
+    return np.fromiter(values, dtype=np.bool_)
 
 
 def gold_of(examples: Sequence[Example]) -> Gold:
