@@ -10,7 +10,7 @@ from typing import Any
 from diffusion_columns import DIFFUSION
 from rows import Columns, Kind, Result, each, every, percent
 
-from anyner.training.config import TrainingConfig
+from anyner.training.config import Recipe, TrainingConfig
 
 
 def _device(result: Result) -> str:
@@ -107,7 +107,8 @@ def _disagreement(measured: Mapping[str, float]) -> str:
 def _tried(result: Result) -> Iterable[Result]:
     if result["what"] != "tried":
         return []
-    return [{"architecture": result["everywhere"]["architecture"], **one} for one in result["tried"]]
+    architecture = result["everywhere"].get("architecture", Recipe.model_fields["architecture"].default)
+    return [{"architecture": architecture, **one} for one in result["tried"]]
 
 
 def _rivals(result: Result) -> Iterable[Result]:
