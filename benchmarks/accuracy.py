@@ -40,8 +40,9 @@ def main() -> None:
     name = arguments.name or name_of(recipe)
     path = Path(arguments.output) / f"{name}.json"
     write(result, path)
-    test_f1 = result["test"]["strict"]["f1"] if "test" in result else float("nan")
-    print(f"{name}: dev F1 {result['dev_f1']:.4f}, test F1 {test_f1:.4f}, {result['training_seconds']:.0f} s -> {path}")
+    figures = {"dev": result["dev_f1"], "test": result["test"]["strict"]["f1"] if "test" in result else None}
+    shown = "".join(f"{part} F1 {f1:.4f}, " for part, f1 in figures.items() if f1 is not None)
+    print(f"{name}: {shown}{result['training_seconds']:.0f} s -> {path}")
 
 
 if __name__ == "__main__":

@@ -33,6 +33,20 @@ def test_train_from_a_folder(data: Path, tmp_path: Path) -> None:
     anyner_command(*command).assert_one_line("already holds a model")
 
 
+def test_train_as_another_model_learns_from_dev_too(data: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    assert anyner_command("train", "-q", "--data", data, "-o", first, *SMALL, "--set", "training.epochs=2").code == 0
+    answer = anyner_command("train", "--as", first, "-o", second)
+    assert answer.code == 0 and answer.out.startswith(f"{second}: learned from dev as well (epoch ")
+    assert "25 training documents" in answer.err and "those of dev among them" in answer.err and "dev P" not in answer.err
+    assert anyner.load(second).config.thresholds == anyner.load(first).config.thresholds
+    assert "trained as well" in anyner_command("info", second).out
+    anyner_command("train", "--as", second, "-o", tmp_path / "third").assert_one_line("learned from dev itself")
+    anyner_command("train", "--as", tmp_path, "-o", tmp_path / "third").assert_one_line("recipe.yaml")
+    assert anyner_command("train", "--as", first).code == 2
+    assert anyner_command("train", "--as", first, "--data", data, "-o", tmp_path / "third").code == 2
+
+
 def test_train_from_a_recipe_into_its_default_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("small.yaml").write_text("data: {synthetic: {train: 10, dev: 5}}\ntraining: {epochs: 7}\n")

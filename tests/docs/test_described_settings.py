@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 from anyner.architectures.registry import config_class, names
 from anyner.cli.main import COMMANDS
 from anyner.corpora.registry import FORMATS
-from anyner.training.config import Recipe, Source, SyntheticData
+from anyner.training.config import Chosen, Recipe, Source, SyntheticData
 
 OPEN = "–"
 _GROUPS = ("data", "encoder", "text", "training")
@@ -44,8 +44,8 @@ def recipe_keys() -> dict[str, str]:
             keys |= defaults(group_of(field), f"{name}.")
         else:
             keys[name] = shown(field.get_default(call_default_factory=True))
-    del keys["data.synthetic"]
-    return keys | dict(defaults(SyntheticData, "data.synthetic."))
+    del keys["data.synthetic"], keys["chosen"]  # groups that are not there unless asked for
+    return keys | dict(defaults(SyntheticData, "data.synthetic.")) | dict(defaults(Chosen, "chosen."))
 
 
 def group_of(field: FieldInfo) -> type[BaseModel]:

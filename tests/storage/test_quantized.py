@@ -27,12 +27,16 @@ def test_bfloat16_comes_back_within_its_precision_and_whole_numbers_exactly() ->
     assert torch.equal(back["count"], WEIGHTS["count"])
 
 
-@given(st.integers(0, 1000), st.floats(1e-6, 1e6))
-def test_int8_is_wrong_by_at_most_half_a_step_of_its_row(seed: int, factor: float) -> None:
-    weight = torch.randn(70, 60, generator=torch.Generator().manual_seed(seed)) * factor
-    back = from_stored(to_stored({"w": weight}, "int8"), "here")["w"]
-    step = weight.abs().amax(1, keepdim=True) / 127
-    assert ((back - weight).abs() <= 0.5001 * step).all()
+@given(st.integers(0, 1000), st.floats(1e-6, 1e6), st.sampled_from([(70, 1), (64, 2), (96, 3)]))
+def test_int8_is_wrong_by_at_most_half_a_step_of_its_columns(seed: int, factor: float, columns: tuple[int, int]) -> None:
+    """32 columns share a step; a row that cannot be cut so has one step."""
+    width, groups = columns
+    weight = torch.randn(70, width, generator=torch.Generator().manual_seed(seed)) * factor
+    stored = to_stored({"w": weight}, "int8")
+    assert stored["w.int8_scale"].shape == (70, groups)
+    back = from_stored(stored, "here")["w"]
+    step = weight.unflatten(1, (groups, -1)).abs().amax(2, keepdim=True) / 127
+    assert ((back - weight).abs().unflatten(1, (groups, -1)) <= 0.5001 * step).all()
 
 
 def test_int8_keeps_small_tables_and_vectors_as_they_are() -> None:
@@ -55,6 +59,13 @@ def test_int8_takes_rows_of_zeros_and_tables_of_more_dimensions() -> None:
 def test_tensors_that_share_memory_are_stored_apart() -> None:
     stored = to_stored({"a": TABLE, "b": TABLE}, "float32")
     assert stored["a"].data_ptr() != stored["b"].data_ptr()
+
+
+@pytest.mark.parametrize("shape", [(80, 5), (79, 2), (80, 2, 1)])
+def test_a_scale_that_does_not_fit_is_named(shape: tuple[int, ...]) -> None:
+    stored = {**to_stored(WEIGHTS, "int8"), "table.int8_scale": torch.ones(shape)}
+    with pytest.raises(AnynerError, match=r"m\.safetensors: the scale of table does not fit it"):
+        from_stored(stored, "m.safetensors")
 
 
 def test_a_missing_scale_is_named() -> None:

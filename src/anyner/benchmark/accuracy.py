@@ -40,7 +40,7 @@ def scored(
     `scored_on` names their corpus if it is not the recipe's own.
     """
     recipe, epochs = training_of(folder)
-    best = max(epochs, key=lambda epoch: epoch["dev_f1"])
+    best = epochs[-1] if recipe.chosen is not None else max(epochs, key=lambda epoch: epoch["dev_f1"])
     result = {
         **header("accuracy"),
         "recipe": recipe.model_dump(mode="json", exclude_defaults=True),

@@ -90,10 +90,12 @@ def _figures(folder: Path) -> list[tuple[str, object]]:
     try:
         metrics = json.loads(path.read_text(encoding="utf-8"))
         dev = metrics["dev"]
-        figures: list[tuple[str, object]] = [
-            ("dev P / R / F1", " / ".join(f"{100 * dev[key]:.2f}" for key in ("precision", "recall", "f1"))),
-            ("dev documents", metrics["documents"]),
-        ]
+        figures: list[tuple[str, object]] = [("dev", "trained as well")]
+        if dev is not None:
+            figures = [
+                ("dev P / R / F1", " / ".join(f"{100 * dev[key]:.2f}" for key in ("precision", "recall", "f1"))),
+                ("dev documents", metrics["documents"]),
+            ]
         if training := metrics.get("training"):
             figures.append(("best epoch", f"{training['best_epoch'] + 1} of {training['epochs']}"))
     except (ValueError, KeyError, TypeError):

@@ -33,6 +33,10 @@ def train(
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the recipe, as training.epochs=5.")
     ] = None,
+    as_model: Annotated[
+        Path | None,
+        typer.Option("--as", metavar="MODEL", help="Learn from dev as well, with the epoch and thresholds best for this model."),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the training that was stopped in DIR.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing on the way.")] = False,
 ) -> None:
@@ -42,21 +46,29 @@ def train(
     Examples:
       anyner train recipes/biaffine/genia.yaml --set encoder.source=models/minilm -o runs/genia
       anyner train --data synthetic:contiguous --architecture biaffine --encoder fresh -o runs/demo
+      anyner train --as runs/genia -o runs/genia-all
       anyner train -o runs/genia --resume
     """
     if recipe is not None and (data or architecture or encoder):
         raise typer.BadParameter("--data, --architecture and --encoder stand in for RECIPE: change one with --set")
-    if recipe is None and data is None and not (resume and output):
-        raise typer.BadParameter("give a RECIPE, or --data DIR, or -o DIR --resume")
-    if data is not None:
+    if as_model is not None and (resume or data):
+        raise typer.BadParameter("--as starts a new training, with a RECIPE or with that of MODEL")
+    if as_model is not None and output is None:
+        raise typer.BadParameter("--as needs -o DIR: MODEL stays as it is")
+    if recipe is None and data is None and as_model is None and not (resume and output):
+        raise typer.BadParameter("give a RECIPE, or --data DIR, or --as MODEL, or -o DIR --resume")
+    if as_model is not None:
+        ready = _recipe_as(as_model, recipe, changes or [])
+    elif data is not None:
         ready = _recipe_for(data, architecture or "biaffine", encoder or "fresh", changes or [])
     else:
         ready = _recipe_in(recipe, output, changes or [])
     folder = output or Path("runs") / (recipe.stem if recipe else f"{ready.architecture}-{_plain_name(data or '')}")
     result = _run(ready, folder, resume, quiet)
     outcome = result.outcome
-    typer.echo(f"{result.folder}: dev F1 {100 * outcome.best_f1:.2f} (epoch {outcome.best_epoch + 1} of {outcome.epochs})")
-    if not outcome.best_f1:
+    dev = f"dev F1 {100 * outcome.best_f1:.2f}" if outcome.best_f1 is not None else "learned from dev as well"
+    typer.echo(f"{result.folder}: {dev} (epoch {outcome.best_epoch + 1} of {outcome.epochs})")
+    if outcome.best_f1 == 0:
         typer.echo("anyner: nothing was learned: look at the data with anyner inspect, or train longer", err=True)
 
 
@@ -81,6 +93,15 @@ def _recipe_in(recipe: Path | None, output: Path | None, changes: list[str]) -> 
         if not recipe.is_file():
             raise AnynerError(f"{output}: holds no {RECIPE}, so there is no training to resume")
     return Recipe.read(recipe or "", changes)
+
+
+def _recipe_as(model: Path, recipe: Path | None, changes: list[str]) -> Recipe:
+    """A recipe, or that of the model, with what was best for the model."""
+    from anyner.storage.files import RECIPE
+    from anyner.training.chosen import with_dev
+    from anyner.training.config import Recipe
+
+    return with_dev(Recipe.read(recipe or model / RECIPE, changes), model)
 
 
 def _run(recipe: Recipe, folder: Path, resume: bool, quiet: bool) -> TrainingResult:

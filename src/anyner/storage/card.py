@@ -38,21 +38,26 @@ for entity in ner.predict("Some text.").entities:
 | training documents | {{ documents }} |
 
 ## Figures
+{% if dev is none %}
+It learned from the dev documents as well, once epoch and thresholds had been chosen on them: it has no score of its own there.
+{% else %}
 Strict micro scores (label and every fragment exactly right) on the dev documents that the best epoch and the thresholds were
 chosen on:
 
 | precision | recall | F1 |
 |---|---|---|
 | {{ "%.2f" | format(100 * dev.precision) }} | {{ "%.2f" | format(100 * dev.recall) }} | {{ "%.2f" | format(100 * dev.f1) }} |
-
+{% endif %}
 A figure for unseen text comes from `anyner evaluate` on a test set that was not used for any choice.
 
 ## Limits
-It knows only the labels above and the kind of text it was trained on. It was chosen on the dev documents, so the figures above
-are slightly flattering. Scores are the architecture's own and are not calibrated.
+It knows only the labels above and the kind of text it was trained on. Scores are the architecture's own and are not calibrated.
+{% if dev is not none %}
+It was chosen on the dev documents, so the figures above are slightly flattering.
+{% endif %}
 
 ## Training
-Best epoch {{ training.best_epoch + 1 }} of {{ training.epochs }}, {{ training.steps }} steps.
+{{ "Epoch" if dev is none else "Best epoch" }} {{ training.best_epoch + 1 }} of {{ training.epochs }}, {{ training.steps }} steps.
 Repeat it with `anyner train recipe.yaml -o NEW_FOLDER`:
 
 ```yaml
@@ -62,7 +67,8 @@ Repeat it with `anyner train recipe.yaml -o NEW_FOLDER`:
 
 
 def card(config: ModelConfig, metrics: Mapping[str, Any], recipe: str, documents: int) -> str:
-    template = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False).from_string(_CARD)
+    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False, trim_blocks=True)
+    template = environment.from_string(_CARD)
     encoder = config.encoder.source.rstrip("/").rsplit("/", 1)[-1]
     return template.render(
         config=config,

@@ -111,6 +111,15 @@ class TrainingConfig(Settings):
     """The same, counted in steps."""
 
 
+class Chosen(Settings):
+    """What an earlier training of the same recipe found best on dev."""
+
+    epoch: int = Field(ge=1)
+    """After which the training stops; rates fall as if all epochs came."""
+    thresholds: dict[str, float] = Field(default_factory=dict)
+    """The model's; those left out have their defaults."""
+
+
 class Recipe(Settings):
     data: DataConfig
     encoder: EncoderConfig = EncoderConfig()
@@ -123,6 +132,14 @@ class Recipe(Settings):
     overlap: Policy | Literal["auto"] = "auto"
     """auto: the strictest policy that the training corpus keeps (flat, nested or all)."""
     training: TrainingConfig = TrainingConfig()
+    chosen: Chosen | None = None
+    """Nothing is left to choose: dev's documents train as well, and nothing is scored."""
+
+    @model_validator(mode="after")
+    def _among_the_epochs(self) -> Self:
+        if self.chosen is not None and self.chosen.epoch > self.training.epochs:
+            raise ValueError(f"chosen.epoch is {self.chosen.epoch}, but training.epochs {self.training.epochs}")
+        return self
 
     @classmethod
     def read(cls, path: str | Path, changes: Sequence[str] = ()) -> Self:

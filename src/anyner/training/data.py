@@ -37,8 +37,11 @@ class Splits:
         return Corpus(self.train).labels
 
 
-def read_data(data: DataConfig, text: TextConfig) -> Splits:
-    """The documents of a recipe, with their neighbouring sentences attached where the recipe asks for context."""
+def read_data(data: DataConfig, text: TextConfig, dev_trains: bool = False) -> Splits:
+    """The documents of a recipe, with their neighbouring sentences attached where the recipe asks for context.
+
+    `dev_trains` makes training documents of those of dev, which is empty then.
+    """
     if data.synthetic is not None:
         sizes = (data.synthetic.train, data.synthetic.dev, data.synthetic.test)
         made = synthetic_splits(sizes, data.synthetic.seed, data.synthetic.contiguous)
@@ -56,6 +59,8 @@ def read_data(data: DataConfig, text: TextConfig) -> Splits:
     if text.context:
         everything = [*train, *dev, *test]
         train, dev, test = (neighbours_attached(documents, text.context, everything) for documents in (train, dev, test))
+    if dev_trains:
+        train, dev = (*train, *dev), ()
     joined = coordinated(train, text, data.coordinated, data.conjunctions) if data.coordinated else ()
     problems = [problem for corpus in corpora for problem in corpus.problems]
     opinions: list[Opinion | None] = []

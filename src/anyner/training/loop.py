@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -29,6 +28,7 @@ from anyner.training.batches import epoch_plan
 from anyner.training.checkpoint import Place, has_checkpoint, restore_checkpoint, write_checkpoint
 from anyner.training.config import TrainingConfig
 from anyner.training.frozen import FrozenPieces
+from anyner.training.interrupt import StopRequest
 from anyner.training.loss_sums import LossSums
 from anyner.training.optimizer import build_optimizer, schedule, set_rates
 from anyner.training.progress import EpochRecord, Listener, MetricsFile
@@ -56,7 +56,8 @@ class Outcome:
     """How a training ended."""
 
     best_epoch: int
-    best_f1: float
+    best_f1: float | None
+    """On dev; None if dev trained as well."""
     epochs: int
     steps: int
     seconds: float
@@ -65,22 +66,24 @@ class Outcome:
 
 
 class Trainer:
-    """Trains a recognizer's model on examples and keeps the epoch with the best strict F1 on dev."""
+    """Trains a recognizer's model on examples and keeps the epoch with the best strict F1 on dev; without a tuner the last."""
 
     def __init__(
         self,
         recognizer: Recognizer,
         examples: Sequence[Example],
-        tuner: Tuner,
+        tuner: Tuner | None,
         config: TrainingConfig,
         *,
+        last_epoch: int,
         folder: Path,
-        keep_best: Callable[[Tuned], None],
+        keep_best: Callable[[Tuned | None], None],
         listener: Listener,
         accelerator: Accelerator,
     ) -> None:
         self.recognizer, self.examples, self.tuner, self.config = recognizer, examples, tuner, config
         self.folder, self.keep_best, self.listener, self.accelerator = folder, keep_best, listener, accelerator
+        self.last_epoch = last_epoch
         self.sizes = [window_size(example.window) + recognizer.proposer.extra for example in examples]
         self.alike = [likeness(example.window) for example in examples]
         self.model = recognizer.model
@@ -91,7 +94,7 @@ class Trainer:
         self.average = Average(self.model, averaged) if averaged else None
         self.place = Place(0, 0, 0, -1.0, -1, 0.0, 0, {})
         self._frozen: FrozenPieces | None = None
-        self._stop_asked = False
+        self._stop = StopRequest()
 
     def _steps_in(self, epoch: int) -> int:
         return -(-len(epoch_plan(self.sizes, self.alike, self.config, epoch)) // self.config.accumulate)
@@ -109,22 +112,22 @@ class Trainer:
         self._saved = time.monotonic()
         rates: list[float] = []
         epoch = self.place.epoch - 1
-        with self._interruptible():
-            for epoch in range(self.place.epoch, self.config.epochs):
+        with self._stop.on_ctrl_c():
+            for epoch in range(self.place.epoch, self.last_epoch):
                 sums = LossSums({name: list(total) for name, total in self.place.loss_sums.items()})
                 rates.append(self._train_epoch(epoch, self.place.batch, sums))
                 with self.average.applied() if self.average is not None else nullcontext():
                     self._score(epoch, sums, rates[-1])
                 self.place = self._placed(epoch + 1, 0, LossSums())
                 patience = self.config.patience
-                if patience is not None and epoch - self._best_epoch >= patience:
+                if self.tuner is not None and patience is not None and epoch - self._best_epoch >= patience:
                     self.listener.note(f"no better dev F1 for {patience} epochs: stopped")
                     break
                 if self._checkpoint_due() or not has_checkpoint(self.folder):  # whoever has a model can go on from it
                     self._write_checkpoint()
         return Outcome(
             best_epoch=self._best_epoch,
-            best_f1=self._best_f1,
+            best_f1=self._best_f1 if self.tuner is not None else None,
             epochs=epoch + 1,
             steps=self._step,
             seconds=time.monotonic() - self._began,
@@ -214,22 +217,25 @@ class Trainer:
             self._frozen = FrozenPieces(self.recognizer.proposer, windows, self.config.batch_tokens)
 
     def _score(self, epoch: int, sums: LossSums, rate: float) -> None:
-        tuned: Tuned = broadcast_object_list([self.tuner.tune()])[0]  # one process decides for all
-        if not tuned.score.predicted:
+        tuned: Tuned | None = None
+        if self.tuner is not None:
+            tuned = broadcast_object_list([self.tuner.tune()])[0]  # one process decides for all
+        if tuned is not None and not tuned.score.predicted:
             self.listener.note(f"epoch {epoch + 1}: no entity passes any threshold on dev")
-        better = tuned.score.f1 > self._best_f1
+        score = tuned.score if tuned is not None else None
+        better = score.f1 > self._best_f1 if score else epoch + 1 == self.last_epoch
         if better:
-            self._best_f1, self._best_epoch = tuned.score.f1, epoch
+            self._best_f1, self._best_epoch = score.f1 if score else self._best_f1, epoch
             if self.accelerator.is_main_process:
                 self.keep_best(tuned)
         record = EpochRecord(
             epoch=epoch + 1,
             step=self._step,
             losses={name: round(value, 6) for name, value in sums.means().items()},
-            dev_precision=tuned.score.precision,
-            dev_recall=tuned.score.recall,
-            dev_f1=tuned.score.f1,
-            thresholds=dict(tuned.thresholds),
+            dev_precision=score.precision if score else None,
+            dev_recall=score.recall if score else None,
+            dev_f1=score.f1 if score else None,
+            thresholds=dict(tuned.thresholds if tuned is not None else self.recognizer.config.thresholds),
             sentences_per_second=round(rate, 1),
             seconds=round(time.monotonic() - self._began, 2),
             best=better,
@@ -258,35 +264,16 @@ class Trainer:
     def _all_stop(self) -> bool:
         """Whether to stop now. Processes agree on the step now and then: one that left alone would leave the others waiting."""
         if self.accelerator.num_processes == 1:
-            return self._stop_asked
+            return self._stop.asked
         if self._step % _AGREE_EVERY:
             return False
-        asked = torch.tensor(float(self._stop_asked), device=self._device)
+        asked = torch.tensor(float(self._stop.asked), device=self._device)
         return bool(self.accelerator.reduce(asked, "sum") > 0)
 
     def _write_checkpoint(self) -> None:
         if self.accelerator.is_main_process:
             write_checkpoint(self.folder, self.model, self.optimizer, self.place, self.average)
         self._saved = time.monotonic()
-
-    @contextmanager
-    def _interruptible(self) -> Iterator[None]:
-        """The first Ctrl-C asks the loop to stop after its step; a second one stops at once."""
-
-        def ask(number: int, frame: object) -> None:
-            if self._stop_asked:
-                raise KeyboardInterrupt
-            self._stop_asked = True
-
-        try:
-            before = signal.signal(signal.SIGINT, ask)
-        except ValueError:  # not in the main thread: no signals there
-            yield
-            return
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGINT, before)
 
 
 def _seed(*parts: int) -> int:

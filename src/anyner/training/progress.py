@@ -22,9 +22,10 @@ class EpochRecord:
     epoch: int
     step: int
     losses: dict[str, float]
-    dev_precision: float
-    dev_recall: float
-    dev_f1: float
+    dev_precision: float | None
+    dev_recall: float | None
+    dev_f1: float | None
+    """None, as the two before it, if dev trained as well."""
     thresholds: dict[str, float]
     sentences_per_second: float
     seconds: float
@@ -90,10 +91,10 @@ class TerminalListener:
         else:
             losses = " ".join(f"{name} {value:.4f}" for name, value in record.losses.items())
             mark = " *" if record.best else ""
-            self.note(
-                f"epoch {record.epoch}: loss {losses}, dev P {record.dev_precision:.2%} R {record.dev_recall:.2%} "
-                f"F1 {record.dev_f1:.2%}, {record.sentences_per_second:,.0f} sentences/s, {_clock(record.seconds)}{mark}"
-            )
+            scores = zip(("P", "R", "F1"), _dev(record), strict=True)
+            dev = "" if record.dev_f1 is None else f", dev {' '.join(f'{name} {value}%' for name, value in scores)}"
+            rate = f"{record.sentences_per_second:,.0f} sentences/s"
+            self.note(f"epoch {record.epoch}: loss {losses}{dev}, {rate}, {_clock(record.seconds)}{mark}")
 
     def _drawn(self) -> Group:
         table = Table("epoch", "loss", "dev P", "dev R", "dev F1", "sentences/s", "time", box=None, header_style="bold")
@@ -101,7 +102,7 @@ class TerminalListener:
             table.add_row(
                 str(record.epoch),
                 " ".join(f"{value:.4f}" for value in record.losses.values()),
-                *(f"{100 * value:.2f}" for value in (record.dev_precision, record.dev_recall, record.dev_f1)),
+                *_dev(record),
                 f"{record.sentences_per_second:,.0f}",
                 _clock(record.seconds),
                 style="green" if record.best else None,
@@ -125,6 +126,12 @@ class MetricsFile:
         if self._writes:
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(record)) + "\n")
+
+
+def _dev(record: EpochRecord) -> list[str]:
+    """Precision, recall and F1 in percent, or nothing."""
+    scores = (record.dev_precision, record.dev_recall, record.dev_f1)
+    return ["" if value is None else f"{100 * value:.2f}" for value in scores]
 
 
 def _clock(seconds: float) -> str:

@@ -11,6 +11,7 @@ import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
 
 from anyner.architectures.registry import head_class
+from anyner.architectures.settings import HeadConfig
 from anyner.encoding.encoder import new_encoder
 from anyner.encoding.gold import Example, Opinion
 from anyner.errors import AnynerError
@@ -24,7 +25,7 @@ from anyner.storage.load import read_config
 from anyner.storage.save import save
 from anyner.text.align import WordEntity
 from anyner.training.checkpoint import has_checkpoint, remove_checkpoint
-from anyner.training.config import Recipe
+from anyner.training.config import Chosen, Recipe
 from anyner.training.data import (
     DataCheck,
     Splits,
@@ -58,21 +59,21 @@ def run(
     accelerator = _accelerator()
     _check_folder(folder, recipe, resume)
     accelerator.wait_for_everyone()  # nobody may write before all have looked
-    data = data or read_data(recipe.data, recipe.text)
+    data = data or read_data(recipe.data, recipe.text, dev_trains=recipe.chosen is not None)
     if not any(document.entities for document in data.train):
         raise AnynerError("data.train has no entity at all: there is nothing to learn")
-    if not any(document.entities for document in data.dev):
+    if recipe.chosen is None and not any(document.entities for document in data.dev):
         raise AnynerError("data.dev has no entity at all: no epoch and no threshold can be chosen on it")
     recognizer, examples, check = prepare(recipe, data)
     recognizer.model.to(accelerator.device)
     _tell(listener, recipe, data, recognizer, check)
-    tuner = Tuner(recognizer, data.dev)
     kept = _Keeper(recognizer, recipe, folder, data)
     trainer = Trainer(
         recognizer,
         examples,
-        tuner,
+        Tuner(recognizer, data.dev) if recipe.chosen is None else None,
         recipe.training,
+        last_epoch=recipe.training.epochs if recipe.chosen is None else recipe.chosen.epoch,
         folder=folder,
         keep_best=kept.keep,
         listener=listener,
@@ -111,13 +112,22 @@ def prepare(recipe: Recipe, data: Splits) -> tuple[Recognizer, list[Example], Da
         text=recipe.text,
         encoder=recipe.encoder,
         pretrained={key: value for key, value in pretrained.config.to_dict().items() if key not in ("auto_map", "_name_or_path")},
-        thresholds=head_config.default_thresholds(),
+        thresholds=_thresholds(head_config, recipe.chosen),
         options=head_type.CallOptions.of(recipe.options, "options").model_dump(mode="json"),
         overlap=strictest_policy(facts) if recipe.overlap == "auto" else recipe.overlap,
         seed=recipe.training.seed,
     )
     recognizer = Recognizer(model, vocabulary, config, recipe.training.precision)
     return recognizer, _examples(recognizer, data, entities, check, recipe.data.opinion_share), check
+
+
+def _thresholds(head: HeadConfig, chosen: Chosen | None) -> dict[str, float]:
+    """What the model starts with: the architecture's defaults, or what is chosen already."""
+    known = head.default_thresholds()
+    given = chosen.thresholds if chosen is not None else {}
+    if strange := [name for name in given if name not in known]:
+        raise AnynerError(f"chosen.thresholds: there is no {strange[0]!r}; the architecture has: {', '.join(known) or 'none'}")
+    return {**known, **given}
 
 
 def _examples(
@@ -165,9 +175,10 @@ def _check_folder(folder: Path, recipe: Recipe, resume: bool) -> None:
 
 def _tell(listener: Listener, recipe: Recipe, data: Splits, recognizer: Recognizer, check: DataCheck) -> None:
     entities = sum(len(document.entities) for document in data.train)
+    dev = f"{len(data.dev):,} for dev" if recipe.chosen is None else "those of dev among them"
     listener.note(
         f"{recipe.architecture} on {recipe.encoder.source}: {len(data.train):,} training documents with {entities:,} entities, "
-        f"{len(data.dev):,} for dev; labels {_some(data.labels)}; overlap policy {recognizer.config.overlap}"
+        f"{dev}; labels {_some(data.labels)}; overlap policy {recognizer.config.overlap}"
     )
     if data.made:
         listener.note(f"{data.made:,} of the training documents were made by joining entities that end or begin alike")
@@ -184,16 +195,19 @@ def _some(names: Sequence[str], most: int = 12) -> str:
 
 
 class _Keeper:
-    """Writes the model folder whenever an epoch is the best so far, and the card when the training is over."""
+    """Writes the model folder whenever an epoch is to be kept, and the card when the training is over."""
 
     def __init__(self, recognizer: Recognizer, recipe: Recipe, folder: Path, data: Splits) -> None:
         self._recognizer, self._recipe, self._folder, self._data = recognizer, recipe, folder, data
 
-    def keep(self, tuned: Tuned) -> None:
-        config = self._recognizer.config.updated({"thresholds": dict(tuned.thresholds)}, CONFIG)
+    def keep(self, tuned: Tuned | None) -> None:
+        """`tuned` on dev; None if everything was chosen before."""
+        config = self._recognizer.config
+        if tuned is not None:
+            config = config.updated({"thresholds": dict(tuned.thresholds)}, CONFIG)
         save(Recognizer(self._recognizer.model, self._recognizer.vocabulary, config), self._folder)
-        score = tuned.score.to_json()
-        write_text(self._folder / METRICS, json.dumps({"dev": score, "documents": len(self._data.dev)}, indent=2) + "\n")
+        metrics = {"dev": tuned.score.to_json() if tuned is not None else None, "documents": len(self._data.dev)}
+        write_text(self._folder / METRICS, json.dumps(metrics, indent=2) + "\n")
 
     def finish(self, outcome: Outcome) -> None:
         metrics = json.loads((self._folder / METRICS).read_text(encoding="utf-8"))

@@ -1,0 +1,32 @@
+"""What a training found best on dev, for another that learns from dev as well."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from anyner.errors import AnynerError
+from anyner.storage.files import METRICS
+from anyner.storage.load import read_config
+from anyner.training.checkpoint import has_checkpoint
+from anyner.training.config import Chosen, Recipe
+
+
+def chosen_by(folder: Path) -> Chosen:
+    """The best epoch and the thresholds of the model in a folder."""
+    config = read_config(folder)
+    if has_checkpoint(folder):
+        raise AnynerError(f"{folder} holds an unfinished training: resume it first")
+    try:
+        metrics = json.loads((folder / METRICS).read_text(encoding="utf-8"))
+        scored, epoch = metrics["dev"] is not None, metrics["training"]["best_epoch"] + 1
+    except (OSError, ValueError, KeyError, TypeError):
+        raise AnynerError(f"{folder}: does not say which epoch was best ({METRICS})") from None
+    if not scored:
+        raise AnynerError(f"{folder}: learned from dev itself, so that nothing was chosen on it")
+    return Chosen(epoch=epoch, thresholds=dict(config.thresholds))
+
+
+def with_dev(recipe: Recipe, folder: Path) -> Recipe:
+    """A recipe with what was best for the model in a folder: nothing is left to choose on dev."""
+    return recipe.updated({"chosen": chosen_by(folder).model_dump()}, "recipe")
