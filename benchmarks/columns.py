@@ -199,6 +199,16 @@ KINDS: Mapping[str, Kind] = {
             "best epoch": lambda one: str(one["best_epoch"]),
         },
     ),
+    "thresholds": Kind(
+        each("thresholds", "rows"),
+        {
+            "model and documents": lambda row: row["name"],
+            "entities": lambda row: f"{row['gold']:,} {row['entities']}",
+            "best": lambda row: percent(row["best"]),
+            "middle": lambda row: percent(row["middle"]),
+            "best possible": lambda row: percent(row["possible"]),
+        },
+    ),
     "generation": Kind(
         _rivals,
         {

@@ -6,6 +6,7 @@ import importlib
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,19 @@ def located(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "recipe",
     )
     return anyner.train(recipe, tmp_path_factory.mktemp("located") / "model").folder
+
+
+def test_thresholds_are_compared_on_the_half_they_were_not_chosen_on(script: Script, tmp_path: Path) -> None:
+    """All that is found has a score of 0.5 and is right: any threshold up to it gives an F1 of 1, and so do both choices."""
+    gold = synthetic(40, seed=3).documents
+    scored = [one.with_entities(replace(entity, score=0.5) for entity in one.entities) for one in gold]
+    for name, documents in (("gold", gold), ("predicted", scored)):
+        anyner.write([replace(one, id=str(i)) for i, one in enumerate(documents)], tmp_path / f"{name}.jsonl", "jsonl")
+    script("thresholds", tmp_path / "predicted.jsonl", tmp_path / "gold.jsonl", "--name", "all", "-o", tmp_path / "out.json")
+    rows = result(tmp_path / "out.json")["rows"]
+    assert [row["entities"] for row in rows] == ["without gaps", "with gaps"]
+    assert sum(row["gold"] for row in rows) == sum(len(one.entities) for one in gold)
+    assert all(row["best"] == row["middle"] == row["possible"] == 1.0 for row in rows)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
-"""Tuned thresholds: the best of the candidates where the scores are plain, never worse than the defaults anywhere."""
+"""Tuned thresholds: the middle of the stretch around the best candidate that is as good as it for all that dev can tell."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ from anyner.document import Document, Entity
 from anyner.evaluation.evaluate import evaluate_documents
 from anyner.evaluation.scores import Score
 from anyner.inference.recognizer import Recognizer
-from anyner.inference.tuning import Tuner
+from anyner.inference.tuning import Tuner, middle_place
 from anyner.text.align import WordEntity
 
 
@@ -28,33 +29,48 @@ def candidates(recognizer: Recognizer) -> tuple[float, ...]:
     return threshold.candidates
 
 
+def middle(recognizer: Recognizer, gold: Sequence[Document]) -> float:
+    """The oracle: a walk from the best of every second candidate to both sides, as far as F1 is within its standard error."""
+    grid = candidates(recognizer)
+    f1 = {place: strict(recognizer, gold, grid[place]).f1 for place in range(0, len(grid), 2)}
+    best = max(f1, key=lambda place: f1[place])
+    least = f1[best] - math.sqrt(f1[best] * (1 - f1[best]) / sum(len(document.entities) for document in gold))
+    low = high = best
+    while f1.get(low - 2, -1) >= least:
+        low -= 2
+    while f1.get(high + 2, -1) >= least:
+        high += 2
+    return grid[(low + high) // 2]
+
+
 @pytest.mark.parametrize("true_threshold", [0.1, 0.3, 0.425, 0.625])
-def test_the_threshold_that_made_the_gold_is_found(
+def test_it_stands_in_the_middle_of_those_as_good_as_the_best(
     recognizer: Recognizer, documents: tuple[Document, ...], true_threshold: float
 ) -> None:
-    """F1 rises up to the true threshold and falls behind it: from coarse to fine finds the best of all candidates."""
     gold = recognizer.predict(list(documents[:24]), thresholds={"score": true_threshold})
     assert sum(len(document.entities) for document in gold) > 5
     tuned = Tuner(recognizer, gold).tune(512)
-    assert tuned.score.f1 == 1.0
-    best = max(strict(recognizer, gold, candidate).f1 for candidate in candidates(recognizer))
-    assert best == 1.0
-    assert strict(recognizer, gold, tuned.thresholds["score"]) == tuned.score
+    assert tuned.thresholds == {"score": middle(recognizer, gold)}
+    assert tuned.score == strict(recognizer, gold, tuned.thresholds["score"])
+    assert tuned.score.f1 > 0.8
 
 
-def test_on_any_gold_it_is_never_worse_than_the_default_and_close_to_the_best(
-    recognizer: Recognizer, documents: tuple[Document, ...]
-) -> None:
-    for part in (documents[:4], documents[10:30]):
-        # Gold that is half right: every second prediction.
-        loose = recognizer.predict(list(part), thresholds={"score": 0.3})
-        gold = [d.with_entities(d.entities[::2]) for d in loose]
-        tuned = Tuner(recognizer, gold).tune()
-        assert tuned.score == strict(recognizer, gold, tuned.thresholds["score"])
-        assert tuned.score.f1 >= strict(recognizer, gold, 0.5).f1
-        assert tuned.score.f1 >= max(strict(recognizer, gold, c).f1 for c in candidates(recognizer)) - 0.02
-        coarse = candidates(recognizer)[::4]
-        assert tuned.score.f1 >= max(strict(recognizer, gold, c).f1 for c in coarse)
+@pytest.mark.parametrize("part", [slice(4), slice(10, 30)])
+def test_on_gold_that_is_half_right_too(recognizer: Recognizer, documents: tuple[Document, ...], part: slice) -> None:
+    loose = recognizer.predict(list(documents[part]), thresholds={"score": 0.3})
+    gold = [d.with_entities(d.entities[::2]) for d in loose]
+    tuned = Tuner(recognizer, gold).tune()
+    assert tuned.thresholds == {"score": middle(recognizer, gold)}
+    assert tuned.score == strict(recognizer, gold, tuned.thresholds["score"])
+
+
+def test_the_middle_of_a_stretch_and_not_of_two() -> None:
+    """Places are as good as the best, 3, up to 5, and again at 8 behind a worse one; 20 gold entities make the error 0.09."""
+    right = {0: 10, 1: 10, 2: 14, 3: 16, 4: 16, 5: 15, 6: 12, 7: 12, 8: 16}
+    scores = {place: Score(count, 20, 20) for place, count in right.items()}
+    assert middle_place(scores) == 4
+    assert middle_place({place: Score(0, 20, 20) for place in right}) is None
+    assert middle_place({**scores, 3: Score(20, 20, 20)}) == 3
 
 
 def test_without_anything_to_find_the_default_stays(recognizer: Recognizer) -> None:
@@ -76,7 +92,7 @@ def test_tuning_works_on_windows_of_long_documents(build: object, documents: tup
     gold = small.predict(text, thresholds={"score": 0.4})
     assert len(gold.entities) > 50
     tuned = Tuner(small, [gold]).tune()
-    assert tuned.score.f1 == 1.0
+    assert tuned.score.f1 > 0.95
 
 
 def test_labels_that_a_document_does_not_annotate_are_not_judged(recognizer: Recognizer, documents: tuple[Document, ...]) -> None:
@@ -112,11 +128,11 @@ def test_a_threshold_for_gaps_is_tuned_on_entities_with_gaps_alone(
 
     words = ["one", "two", "three", "four", "five"]
     right = [Entity(entity.label, entity.fragments) for entity in scored[:6]]
-    gold = [Document.from_words(words, right)]
+    gold = [Document.from_words(words, right)] * 40  # so many that the stretches are narrow
     monkeypatch.setattr(recognizer.model.head, "decode", decode)
     score, gaps = Threshold("score", 0.1, 0.5, grid), Threshold("gaps", 0.1, 0.5, grid, tuned_on="discontinuous")
-    for thresholds, wanted in (((score,), {"score": 0.5}), ((score, gaps), {"score": 0.5, "gaps": 0.3})):
+    for thresholds, wanted in (((score,), {"score": 0.45}), ((score, gaps), {"score": 0.35, "gaps": 0.25})):
         monkeypatch.setattr(type(recognizer.model.head.config), "thresholds", lambda _, own=thresholds: own)
         tuned = Tuner(recognizer, gold).tune()
         assert tuned.thresholds == wanted
-    assert (tuned.score.correct, tuned.score.predicted, tuned.score.gold) == (6, 8, 6)
+    assert (tuned.score.correct, tuned.score.predicted, tuned.score.gold) == (40 * 6, 40 * 8, 40 * 6)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from anyner.architectures.settings import Decoding, Threshold
 from anyner.document import Document, Fragments
@@ -12,6 +14,9 @@ from anyner.inference.proposing import Proposed
 from anyner.inference.recognizer import BATCH_TOKENS, Choice, Recognizer
 from anyner.text.align import WordEntity
 from anyner.text.windows import WindowMerger
+
+FEW = 20
+"""Candidates for a threshold that are all tried."""
 
 _Key = tuple[str, Fragments]
 
@@ -32,7 +37,7 @@ class Tuner:
         self._windows = recognizer.windows(documents)
 
     def tune(self, batch_tokens: int = BATCH_TOKENS) -> Tuned:
-        """The thresholds with the best strict F1, one after the other, in each from coarse to fine.
+        """Thresholds with a good strict F1, one after the other, each from the middle of the stretch where it hardly matters.
 
         Batches are small on a GPU, too: a head that has learned little yet proposes nearly everything.
         """
@@ -41,25 +46,18 @@ class Tuner:
         loosest = {threshold.name: threshold.loosest for threshold in config.thresholds()}
         proposed = list(self._recognizer.proposer.propose(self._windows, replace(asked, thresholds=loosest), batch_tokens))
         decoding = replace(asked, thresholds=config.default_thresholds())
-        best = self._tried(proposed, decoding)
+        taken = self._tried(proposed, decoding)
         for threshold in config.thresholds():
-            candidates = threshold.candidates
-            best = self._best_of(proposed, decoding, threshold, candidates[::4], best)
-            near = min(range(len(candidates)), key=lambda i: abs(candidates[i] - best.thresholds[threshold.name]))
-            best = self._best_of(proposed, decoding, threshold, candidates[max(0, near - 3) : near + 4], best)
-            decoding = replace(decoding, thresholds=best.thresholds)
-        return Tuned(best.thresholds, best.everything)
-
-    def _best_of(
-        self, proposed: Sequence[Proposed], decoding: Decoding, threshold: Threshold, candidates: Sequence[float], best: _Trial
-    ) -> _Trial:
-        for candidate in candidates:
-            if candidate == best.thresholds[threshold.name]:
-                continue
-            trial = self._tried(proposed, replace(decoding, thresholds={**decoding.thresholds, threshold.name: candidate}))
-            if trial.f1(threshold) > best.f1(threshold):
-                best = trial
-        return best
+            tried = {
+                place: self._tried(proposed, _with(decoding, threshold.name, threshold.candidates[place]))
+                for place in _looked_at(len(threshold.candidates))
+            }
+            middle = middle_place({place: trial.score(threshold) for place, trial in tried.items()})
+            if middle is None:
+                continue  # nothing is found at any of them: the default stays
+            decoding = _with(decoding, threshold.name, threshold.candidates[middle])
+            taken = tried.get(middle) or self._tried(proposed, decoding)
+        return Tuned(taken.thresholds, taken.everything)
 
     def _tried(self, proposed: Sequence[Proposed], decoding: Decoding) -> _Trial:
         decode = self._recognizer.model.head.decode
@@ -90,9 +88,36 @@ class _Trial:
     everything: Score
     discontinuous: Score
 
-    def f1(self, threshold: Threshold) -> float:
+    def score(self, threshold: Threshold) -> Score:
         """What this threshold is judged by."""
-        return (self.everything if threshold.tuned_on == "all" else self.discontinuous).f1
+        return self.everything if threshold.tuned_on == "all" else self.discontinuous
+
+
+def _with(decoding: Decoding, name: str, value: float) -> Decoding:
+    return replace(decoding, thresholds={**decoding.thresholds, name: value})
+
+
+def _looked_at(count: int) -> list[int]:
+    """Places of candidates: all, or of many every second one and the last."""
+    return sorted({*range(0, count, 1 if count <= FEW else 2), count - 1})
+
+
+def middle_place(scores: Mapping[int, Score]) -> int | None:
+    """The middle of the stretch of places around the best one whose F1 is within its standard error; None if nothing is right.
+
+    The best place itself is a matter of chance: on other documents the middle scores better, the more so the fewer there are.
+    """
+    places = list(scores)
+    best = max(places, key=lambda place: scores[place].f1)
+    f1, gold = scores[best].f1, scores[best].gold
+    if not f1:
+        return None
+    least = f1 - math.sqrt(f1 * (1 - f1) / gold)
+    number = places.index(best)
+    below, above = list(reversed(places[:number])), places[number + 1 :]
+    near = [list(takewhile(lambda place: scores[place].f1 >= least, side)) for side in (below, above)]
+    first, last = (side[-1] if side else best for side in near)
+    return (first + last) // 2
 
 
 @dataclass(frozen=True, slots=True)

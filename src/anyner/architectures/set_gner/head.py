@@ -37,7 +37,7 @@ CODE_WEIGHTS = (2.5, 2.3, 1.0)
 CODE_LOSSES = {"generation": 1.0, "parts": 0.8, "occurrences": 0.6}
 CODE_OCCURRENCES = (0.0, 1.0, 1.5, 2.0, 2.5)
 """Weights of so many entities at a word there; 0 is not learned, and more are as the last."""
-LEAST_LIKELY = 0.01
+LEAST_LIKELY = 0.03
 """What the check has to give a span to be looked at: not less with looser thresholds, for tuning sees what prediction will."""
 
 
