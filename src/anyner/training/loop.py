@@ -89,7 +89,8 @@ class Trainer:
         self.model = recognizer.model
         self.optimizer = build_optimizer(self.model, config)
         self.wrapped: Any = accelerator.prepare(self.model)
-        self.steps = sum(self._steps_in(epoch) for epoch in range(config.epochs))
+        in_epochs = [self._steps_in(epoch) for epoch in range(config.epochs)]
+        self.steps, self.last_step = sum(in_epochs), sum(in_epochs[:last_epoch])
         averaged = config.average_epochs * self.steps / config.epochs
         self.average = Average(self.model, averaged) if averaged else None
         self.place = Place(0, 0, 0, -1.0, -1, 0.0, 0, {})
@@ -152,7 +153,7 @@ class Trainer:
             if time.monotonic() - shown > 0.5:
                 shown = time.monotonic()
                 spent = shown - self._began
-                left = spent * (self.steps - self._step) / max(1, self._step)
+                left = spent * (self.last_step - self._step) / max(1, self._step)
                 self.listener.step(epoch + 1, (number + 1) / len(plan), sum(sums.means().values()), left)
             if (number + 1) % accumulate == 0:
                 self._pause_if_due(epoch, number + 1, sums)
