@@ -12,6 +12,9 @@ from rows import Columns, Kind, Result, each, every, percent
 
 from anyner.training.config import Recipe, TrainingConfig
 
+_ARCHITECTURE = Recipe.model_fields["architecture"].default
+"""That of recipes that name none."""
+
 
 def _device(result: Result) -> str:
     return str(result["machine"]["device"])
@@ -62,7 +65,7 @@ def _slice(group: str, name: str, result: Result) -> str:
 
 TRAINED: Columns = {
     "corpus": _corpus,
-    "architecture": lambda r: str(_recipe(r, "architecture") or "biaffine"),
+    "architecture": lambda r: str(_recipe(r, "architecture") or _ARCHITECTURE),
     "encoder": _encoder,
     "seed": lambda r: str(r["seed"]),
     "dev F1": lambda r: percent(r["dev_f1"]),
@@ -107,7 +110,7 @@ def _disagreement(measured: Mapping[str, float]) -> str:
 def _tried(result: Result) -> Iterable[Result]:
     if result["what"] != "tried":
         return []
-    architecture = result["everywhere"].get("architecture", Recipe.model_fields["architecture"].default)
+    architecture = result["everywhere"].get("architecture", _ARCHITECTURE)
     return [{"architecture": architecture, **one} for one in result["tried"]]
 
 

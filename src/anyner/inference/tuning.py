@@ -15,7 +15,7 @@ from anyner.inference.recognizer import BATCH_TOKENS, Choice, Recognizer
 from anyner.text.align import WordEntity
 from anyner.text.windows import WindowMerger
 
-FEW = 20
+_FEW = 20
 """Candidates for a threshold that are all tried."""
 
 _Key = tuple[str, Fragments]
@@ -99,7 +99,7 @@ def _with(decoding: Decoding, name: str, value: float) -> Decoding:
 
 def _looked_at(count: int) -> list[int]:
     """Places of candidates: all, or of many every second one and the last."""
-    return sorted({*range(0, count, 1 if count <= FEW else 2), count - 1})
+    return sorted({*range(0, count, 1 if count <= _FEW else 2), count - 1})
 
 
 def middle_place(scores: Mapping[int, Score]) -> int | None:
