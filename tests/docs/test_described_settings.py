@@ -17,7 +17,7 @@ from anyner.corpora.registry import FORMATS
 from anyner.training.config import Chosen, Recipe, Source, SyntheticData
 
 OPEN = "–"
-_GROUPS = ("data", "encoder", "text", "training")
+_GROUPS = ("data", "encoder", "text", "training", "adapting")
 
 
 def shown(value: Any) -> str:

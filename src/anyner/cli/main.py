@@ -22,6 +22,7 @@ _INTERRUPTED, _PIPE_CLOSED = 130, 141
 COMMANDS = {
     "predict": "Find entities in texts.",
     "train": "Train a model; the folder holds the best epoch, judged on dev.",
+    "adapt": "Have an encoder learn the language of your texts, for trainings to start from.",
     "crossfit": "Write what models hold for entities of training documents that they did not learn from.",
     "evaluate": "Score a model on a corpus.",
     "inspect": "Tell what is in a corpus, and what is wrong with it.",

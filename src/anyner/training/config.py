@@ -111,6 +111,24 @@ class TrainingConfig(Settings):
     """The same, counted in steps."""
 
 
+class AdaptingConfig(Settings):
+    """How `anyner adapt` has an encoder learn the language of texts."""
+
+    epochs: int = Field(default=50, ge=1)
+    hidden: float = Field(default=0.2, gt=0.0, lt=1.0)
+    """Share of the words that are hidden, each whole: the rest of a long name would give its hidden pieces away."""
+    lr: float | None = Field(default=None, gt=0)
+    """Of the encoder; default: twice training.encoder_lr."""
+    head_lr: float = Field(default=1e-3, gt=0)
+    """Of the layer that names the hidden pieces, which is new and not kept."""
+    window: int = Field(default=256, ge=16)
+    """Pieces that are read at once: sentences of one `doc` that follow each other are read together."""
+    batch_tokens: int = Field(default=16384, ge=64)
+    """Most pieces in a batch, padding included."""
+    held_out: float = Field(default=0.02, gt=0.0, lt=1.0)
+    """Share of the windows from which nothing is learned: on them it is counted how many hidden pieces are found."""
+
+
 class Chosen(Settings):
     """What an earlier training of the same recipe found best on dev."""
 
@@ -132,6 +150,8 @@ class Recipe(Settings):
     overlap: Policy | Literal["auto"] = "auto"
     """auto: the strictest policy that the training corpus keeps (flat, nested or all)."""
     training: TrainingConfig = TrainingConfig()
+    adapting: AdaptingConfig = AdaptingConfig()
+    """Read by `anyner adapt` alone."""
     chosen: Chosen | None = None
     """Nothing is left to choose: dev's documents train as well, and nothing is scored."""
 

@@ -81,7 +81,7 @@ class TerminalListener:
     def step(self, epoch: int, done: float, loss: float | None, seconds_left: float) -> None:
         if self._live is not None:
             shown = f", loss {loss:.4f}" if loss is not None else ""
-            self._status = f"epoch {epoch}: {done:4.0%}{shown}, {_clock(seconds_left)} left"
+            self._status = f"epoch {epoch}: {done:4.0%}{shown}, {clock(seconds_left)} left"
             self._live.update(self._drawn())
 
     def epoch(self, record: EpochRecord) -> None:
@@ -94,7 +94,7 @@ class TerminalListener:
             scores = zip(("P", "R", "F1"), _dev(record), strict=True)
             dev = "" if record.dev_f1 is None else f", dev {' '.join(f'{name} {value}%' for name, value in scores)}"
             rate = f"{record.sentences_per_second:,.0f} sentences/s"
-            self.note(f"epoch {record.epoch}: loss {losses}{dev}, {rate}, {_clock(record.seconds)}{mark}")
+            self.note(f"epoch {record.epoch}: loss {losses}{dev}, {rate}, {clock(record.seconds)}{mark}")
 
     def _drawn(self) -> Group:
         table = Table("epoch", "loss", "dev P", "dev R", "dev F1", "sentences/s", "time", box=None, header_style="bold")
@@ -104,7 +104,7 @@ class TerminalListener:
                 " ".join(f"{value:.4f}" for value in record.losses.values()),
                 *_dev(record),
                 f"{record.sentences_per_second:,.0f}",
-                _clock(record.seconds),
+                clock(record.seconds),
                 style="green" if record.best else None,
             )
         return Group(table, Text(self._status))
@@ -134,6 +134,6 @@ def _dev(record: EpochRecord) -> list[str]:
     return ["" if value is None else f"{100 * value:.2f}" for value in scores]
 
 
-def _clock(seconds: float) -> str:
+def clock(seconds: float) -> str:
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}" if minutes >= 60 else f"{minutes}:{rest:02}"
