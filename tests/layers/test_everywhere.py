@@ -26,9 +26,13 @@ SAID = (WordEntity("B", ((0, 2),), 0.6), WordEntity("A", ((1, 2),), 0.3), WordEn
 """Of other models about the first sentence; those on (1, 1) are together more than sure."""
 
 
-def gold(annotated: frozenset[str] | None = None, share: float | None = None) -> Gold:
+SAID_OF_GAPS = WordEntity("A", ((0, 1), (2, 3)), 0.7)
+
+
+def gold(annotated: frozenset[str] | None = None, share: float | None = None, know_gaps: bool = False) -> Gold:
     windows = [Window(0, 0, list(range(n)), list(range(1, n + 1)), ["w"] * n, [(5,)] * n, True) for n in LENGTHS]
-    said = [None if share is None else Opinion.of(SAID, LABELS, share), None]
+    heard = (*SAID, SAID_OF_GAPS) if know_gaps else SAID
+    said = [None if share is None else Opinion.of(heard, LABELS, share, know_gaps), None]
     examples = [Example.of(w, own, LABELS, annotated, about) for w, own, about in zip(windows, ENTITIES, said, strict=True)]
     made = training_batch(examples, Frame((1,), (2,), 0, 3)).gold
     assert made is not None
@@ -53,12 +57,16 @@ def test_the_loss_is_that_of_all_spans_one_by_one(seed: int, kinds: int, learned
     assert loss_everywhere(logits, mask, gold()).item() == pytest.approx(by_hand(logits, learned), rel=1e-5)
 
 
-@pytest.mark.parametrize(("kinds", "with_a_gap"), [(3, False), (5, True)])
+@pytest.mark.parametrize(("kinds", "with_a_gap", "know_gaps"), [(3, False, False), (5, True, False), (5, True, True)])
 @pytest.mark.parametrize("share", [0.25, 1.0])
-def test_opinions_are_a_part_of_the_target_where_there_are_some(kinds: int, with_a_gap: bool, share: float) -> None:
+def test_opinions_are_a_part_of_the_target_where_there_are_some(
+    kinds: int, with_a_gap: bool, know_gaps: bool, share: float
+) -> None:
     logits = torch.randn(2, kinds, 4, 4, generator=torch.Generator().manual_seed(4))
     mask = torch.arange(4) < torch.tensor(LENGTHS)[:, None]
     held = {(0, 1): {2: 0.6}, (1, 1): {1: 0.25, 2: 0.75}}  # by first and last word: how likely each kind
+    if know_gaps:
+        held[0, 2] = {3: 0.7}
     total = 0.0
     for sentence, length in enumerate(LENGTHS):
         for first in range(length):
@@ -66,14 +74,14 @@ def test_opinions_are_a_part_of_the_target_where_there_are_some(kinds: int, with
                 target = torch.zeros(kinds)
                 kind = 3 if with_a_gap and (sentence, first, last) == (0, 0, 2) else LEARNED.get((sentence, first, last), 0)
                 target[kind] = 1.0
-                if sentence == 0 and kind < 3:
+                if sentence == 0 and (kind < 3 or know_gaps):
                     opinion = torch.zeros(kinds)
                     for likely_kind, likely in held.get((first, last), {}).items():
                         opinion[likely_kind] = likely
                     opinion[0] = 1 - opinion.sum()
                     target = (1 - share) * target + share * opinion
                 total -= (target * logits[sentence, :, first, last].log_softmax(0)).sum().item()
-    assert loss_everywhere(logits, mask, gold(share=share)).item() == pytest.approx(total, rel=1e-5)
+    assert loss_everywhere(logits, mask, gold(share=share, know_gaps=know_gaps)).item() == pytest.approx(total, rel=1e-5)
 
 
 def test_a_label_that_was_not_annotated_is_neither_right_nor_wrong() -> None:

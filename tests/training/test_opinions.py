@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,6 +35,30 @@ def test_files_are_found_by_text_and_averaged(tmp_path: Path) -> None:
     assert not problems
     assert found[0] is None and found[2] == ()
     assert {e.key: pytest.approx(e.score) for e in found[1] or ()} == {("A", ((0, 4),)): 0.6, ("B", ((5, 9),)): 0.5}
+
+
+def test_entities_with_gaps_are_averaged_over_those_who_can_tell(tmp_path: Path) -> None:
+    gap = Entity("A", ((0, 4), (9, 13)), 0.6)
+    first = saying(tmp_path / "a.jsonl", Document("pain and ache", (gap,)), Document("ache"))
+    second = saying(tmp_path / "b.jsonl", one("pain and ache", ("A", 0, 4, 0.4)), one("ache", ("A", 0, 4, 0.4)))
+    found, _ = read_opinions([first, second], [Document("pain and ache"), Document("ache")])
+    assert {e.key: pytest.approx(e.score) for e in found[0] or ()} == {gap.key: 0.6, ("A", ((0, 4),)): 0.2}
+    assert {e.key: pytest.approx(e.score) for e in found[1] or ()} == {("A", ((0, 4),)): 0.2}
+
+
+@pytest.mark.parametrize("gaps", [False, True])
+def test_a_training_knows_whether_they_can_tell_gaps(said: Path, gaps: bool) -> None:
+    document = synthetic_splits((40, 10, 1), 0, False).train.documents[30]
+    second = len(document.text.split()[0]) + 1 + len(document.text.split()[1]) + 1
+    label = next(e.label for e in document.entities)
+    with (said / "said.jsonl").open("a") as file:
+        fragments = [[0, 1], [second, second + 1]] if gaps else [[0, 1]]
+        file.write(
+            json.dumps({"text": document.text, "entities": [{"label": label, "fragments": fragments, "score": 0.5}]}) + "\n"
+        )
+    chosen = recipe(said)
+    _, examples, _ = prepare(chosen, read_data(chosen.data, chosen.text))
+    assert {example.opinion.know_gaps for example in examples if example.opinion is not None} == {gaps}
 
 
 def test_a_file_of_other_texts_is_refused(tmp_path: Path) -> None:

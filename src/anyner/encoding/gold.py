@@ -45,6 +45,8 @@ class Opinions:
     heard: Tensor  # (B,) bool: there is an opinion on this sentence
     share: float
     """The part of the target that is opinion where there is one."""
+    know_gaps: bool
+    """Whether those who hold them can hold that an entity has gaps: if not, they say nothing where gold has one."""
 
     @property
     def likely(self) -> Tensor:
@@ -86,9 +88,10 @@ class Opinion:
     contiguous: Flags
     thousandths: Integers
     share: float
+    know_gaps: bool
 
     @classmethod
-    def of(cls, entities: Sequence[WordEntity], labels: Sequence[str], share: float) -> Self:
+    def of(cls, entities: Sequence[WordEntity], labels: Sequence[str], share: float, know_gaps: bool = False) -> Self:
         """Of entities whose scores are their likelihoods; labels that training does not know say nothing."""
         number = {label: i for i, label in enumerate(labels)}
         known = [entity for entity in entities if entity.label in number]
@@ -99,6 +102,7 @@ class Opinion:
             contiguous=_flags(len(entity.fragments) == 1 for entity in known),
             thousandths=_integers(round(_WHOLE * (entity.score or 0.0)) for entity in known),
             share=share,
+            know_gaps=know_gaps,
         )
 
 
@@ -194,4 +198,5 @@ def _opinions_of(opinions: Sequence[Opinion | None]) -> Opinions | None:
         **joined,
         heard=torch.tensor([opinion is not None for opinion in opinions]),
         share=heard[0][1].share,
+        know_gaps=heard[0][1].know_gaps,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from anyner.corpora.corpus import Problem
 from anyner.corpora.reading import read
@@ -20,25 +20,39 @@ def read_opinions(sources: Sequence[Source], documents: Sequence[Document]) -> t
     """For each document what the files hold for entities of its text, None where no file has it; and the files' problems.
 
     Where several files have a text the likelihoods are averaged: an entity that one of them does not have counts as 0 there.
+    For entities with gaps only those files count that have any: the others are of models that cannot express them.
     """
-    said: dict[str, list[tuple[Entity, ...]]] = defaultdict(list)
+    said: dict[str, list[_Said]] = defaultdict(list)
     problems: list[Problem] = []
     for source in sources:
         corpus = read(source.path, source.format)
         problems.extend(corpus.problems)
+        gaps = any(know_gaps(document.entities) for document in corpus)
         for text, entities in {document.text: document.entities for document in corpus}.items():
-            said[text].append(entities)
+            said[text].append(_Said(entities, gaps))
     found = [_averaged(said[document.text]) if document.text in said else None for document in documents]
     if all(opinion is None for opinion in found):
         raise AnynerError(f"data.opinions: {sources[0].path} has none of the training texts")
     return found, problems
 
 
-def _averaged(heard: Sequence[Sequence[Entity]]) -> Opinion:
+def know_gaps(opinion: Opinion) -> bool:
+    return any(entity.discontinuous for entity in opinion)
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    entities: Opinion
+    know_gaps: bool
+    """Whether any entity of the file has gaps."""
+
+
+def _averaged(heard: Sequence[_Said]) -> Opinion:
     total: dict[tuple[str, object], float] = defaultdict(float)
     one_of: dict[tuple[str, object], Entity] = {}
-    for entities in heard:
-        for entity in entities:
+    for said in heard:
+        for entity in said.entities:
             one_of[entity.key] = entity
             total[entity.key] += 1.0 if entity.score is None else min(1.0, max(0.0, entity.score))
-    return tuple(replace(entity, score=total[key] / len(heard)) for key, entity in one_of.items())
+    asked = {False: len(heard), True: sum(said.know_gaps for said in heard)}  # whether an entity has gaps: who could tell
+    return tuple(replace(entity, score=total[key] / asked[entity.discontinuous]) for key, entity in one_of.items())

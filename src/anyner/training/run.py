@@ -36,6 +36,7 @@ from anyner.training.data import (
 )
 from anyner.training.facts import corpus_facts, strictest_policy
 from anyner.training.loop import Outcome, Trainer
+from anyner.training.opinions import know_gaps
 from anyner.training.optimizer import trainable_summary
 from anyner.training.progress import Listener, Silent
 from anyner.training.start import starting_encoder
@@ -136,12 +137,13 @@ def _examples(
     labels, text = recognizer.config.labels, recognizer.config.text
     examples: list[Example] = []
     opinions = data.opinions or (None,) * len(data.train)
+    gaps = any(know_gaps(opinion) for opinion in opinions if opinion is not None)
     for document, in_words, opinion in zip(data.train, entities, opinions, strict=True):
         windows = recognizer.windows([document])
         note_unreachable(check, recognizer.model.head.config, windows, in_words)
         likely = None if opinion is None else word_entities(replace(document, entities=opinion), text, DataCheck())
         for window in windows:
-            held = None if likely is None else Opinion.of(entities_in(window, likely), labels, opinion_share)
+            held = None if likely is None else Opinion.of(entities_in(window, likely), labels, opinion_share, gaps)
             examples.append(Example.of(window, entities_in(window, in_words), labels, document.labels, held))
     homes = {document.doc for document in data.train} - {None}
     check.dev_from_train = sum(document.doc in homes for document in data.dev)
