@@ -40,7 +40,9 @@ def test_train_as_another_model_learns_from_dev_too(data: Path, tmp_path: Path) 
     assert answer.code == 0 and answer.out.startswith(f"{second}: learned from dev as well (epoch ")
     assert "25 training documents" in answer.err and "those of dev among them" in answer.err and "dev P" not in answer.err
     assert anyner.load(second).config.thresholds == anyner.load(first).config.thresholds
-    assert "trained as well" in anyner_command("info", second).out
+    told = anyner_command("info", second).out
+    assert "trained as well" in told and "best epoch" not in told
+    assert "best epoch" in anyner_command("info", first).out
     anyner_command("train", "--as", second, "-o", tmp_path / "third").assert_one_line("learned from dev itself")
     anyner_command("train", "--as", tmp_path, "-o", tmp_path / "third").assert_one_line("recipe.yaml")
     assert anyner_command("train", "--as", first).code == 2

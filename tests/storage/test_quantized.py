@@ -61,7 +61,7 @@ def test_tensors_that_share_memory_are_stored_apart() -> None:
     assert stored["a"].data_ptr() != stored["b"].data_ptr()
 
 
-@pytest.mark.parametrize("shape", [(80, 5), (79, 2), (80, 2, 1)])
+@pytest.mark.parametrize("shape", [(80, 5), (79, 2), (80, 2, 1), (80, 0), ()])
 def test_a_scale_that_does_not_fit_is_named(shape: tuple[int, ...]) -> None:
     stored = {**to_stored(WEIGHTS, "int8"), "table.int8_scale": torch.ones(shape)}
     with pytest.raises(AnynerError, match=r"m\.safetensors: the scale of table does not fit it"):

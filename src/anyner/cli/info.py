@@ -97,7 +97,8 @@ def _figures(folder: Path) -> list[tuple[str, object]]:
                 ("dev documents", metrics["documents"]),
             ]
         if training := metrics.get("training"):
-            figures.append(("best epoch", f"{training['best_epoch'] + 1} of {training['epochs']}"))
+            kept = "best epoch" if dev is not None else "epoch"
+            figures.append((kept, f"{training['best_epoch'] + 1} of {training['epochs']}"))
     except (ValueError, KeyError, TypeError):
         raise AnynerError(f"{path}: not the figures of a training") from None
     return figures

@@ -40,7 +40,7 @@ def from_stored(stored: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
             if whole + _SCALE not in stored:
                 raise AnynerError(f"{where}: the scale of {whole} is missing")
             scale = stored[whole + _SCALE]
-            if scale.shape[:-1] != tensor.shape[:-1] or tensor.shape[-1] % scale.shape[-1]:
+            if scale.shape[:-1] != tensor.shape[:-1] or not scale.numel() or tensor.shape[-1] % scale.shape[-1]:
                 raise AnynerError(f"{where}: the scale of {whole} does not fit it")
             weights[whole] = tensor.float() * scale.repeat_interleave(tensor.shape[-1] // scale.shape[-1], -1)
         elif not name.endswith(_SCALE):
