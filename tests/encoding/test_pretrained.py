@@ -88,6 +88,20 @@ def test_code_named_in_a_config_is_never_looked_for() -> None:
     assert type(encoder_from_config(foreign)).__name__ == "BertModel"
 
 
+@pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation"])
+def test_kernels_named_in_a_config_are_never_looked_for(key: str) -> None:
+    plain = {"model_type": "bert", "hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "vocab_size": 50}
+    built = encoder_from_config({**plain, key: "owner/kernels-from-a-hub"})
+    assert built.config._attn_implementation in ("eager", "sdpa")
+
+
+def test_a_folder_without_a_tokenizer_is_told(config: PreTrainedConfig, tmp_path: Path) -> None:
+    """The library would make an empty one, to which every word is unknown."""
+    encoder_from_config(config).save_pretrained(tmp_path)
+    with pytest.raises(AnynerError, match="no tokenizer in"):
+        pretrained_encoder(EncoderConfig(source=str(tmp_path)), ())
+
+
 def test_a_fast_tokenizer_made_by_hugging_face_is_read_whole(wordpiece: PieceVocabulary, tmp_path: Path) -> None:
     fast = PreTrainedTokenizerFast(tokenizer_object=wordpiece.tokenizer, pad_token="[PAD]", unk_token="[UNK]")
     fast.save_pretrained(tmp_path)

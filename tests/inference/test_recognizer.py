@@ -5,6 +5,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 from same_entities import assert_same, keys
 
@@ -101,7 +102,7 @@ def test_a_stream_wants_many_texts(recognizer: Recognizer, wrong: Any) -> None:
         recognizer.stream(wrong)
 
 
-@pytest.mark.parametrize("wrong", ["a text", b"x", ["a", 5], [None]])
+@pytest.mark.parametrize("wrong", ["a text", b"x", ["a", 5], [None], 5, None])
 def test_words_must_be_a_list_of_words(recognizer: Recognizer, wrong: Any) -> None:
     with pytest.raises(AnynerError, match="list of words"):
         recognizer.predict_words(wrong)
@@ -162,6 +163,8 @@ def test_a_threshold_can_be_chosen_for_a_call(recognizer: Recognizer, predicted:
     loose = recognizer.predict(texts, thresholds={"score": 0.1})
     assert all(keys(a).keys() >= keys(b).keys() for a, b in zip(loose, predicted, strict=True))
     assert recognizer.config.thresholds == {"score": 0.4}
+    tenths = recognizer.predict(predicted[0].text, thresholds={"score": np.float32(0.6)})
+    assert keys(tenths) == keys(recognizer.predict(predicted[0].text, thresholds={"score": float(np.float32(0.6))}))
 
 
 @pytest.mark.parametrize("policy", ["all", "nested", "flat", "longest"])
@@ -191,6 +194,10 @@ def test_an_overlap_policy_can_be_chosen_for_a_call(recognizer: Recognizer, pred
         ({"overlap": "some"}, "unknown overlap policy 'some'"),
         ({"options": {"beams": 3}}, "options: unknown key 'beams'"),
         ({"batch_tokens": 0}, "batch_tokens is 0"),
+        ({"batch_tokens": "a"}, "batch_tokens is 'a'"),
+        ({"thresholds": [0.5]}, "thresholds are given by name, as {name: value}, not as list"),
+        ({"options": ["beam"]}, "options are given by name"),
+        ({"thresholds": {"score": "high"}}, "threshold score is 'high', which is no number"),
     ],
 )
 def test_wrong_choices_are_named_before_anything_is_read(recognizer: Recognizer, chosen: dict[str, Any], message: str) -> None:

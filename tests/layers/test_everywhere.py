@@ -26,12 +26,13 @@ SAID = (WordEntity("B", ((0, 2),), 0.6), WordEntity("A", ((1, 2),), 0.3), WordEn
 """Of other models about the first sentence; those on (1, 1) are together more than sure."""
 
 
-SAID_OF_GAPS = WordEntity("A", ((0, 1), (2, 3)), 0.7)
+SAID_OF_GAPS = (WordEntity("A", ((0, 1), (2, 3)), 0.7), WordEntity("B", ((0, 3),), 0.6))
+"""Both with the same ends; the first counts only where it is a kind."""
 
 
 def gold(annotated: frozenset[str] | None = None, share: float | None = None, know_gaps: bool = False) -> Gold:
     windows = [Window(0, 0, list(range(n)), list(range(1, n + 1)), ["w"] * n, [(5,)] * n, True) for n in LENGTHS]
-    heard = (*SAID, SAID_OF_GAPS) if know_gaps else SAID
+    heard = (*SAID, *SAID_OF_GAPS) if know_gaps else SAID
     said = [None if share is None else Opinion.of(heard, LABELS, share, know_gaps), None]
     examples = [Example.of(w, own, LABELS, annotated, about) for w, own, about in zip(windows, ENTITIES, said, strict=True)]
     made = training_batch(examples, Frame((1,), (2,), 0, 3)).gold
@@ -57,7 +58,9 @@ def test_the_loss_is_that_of_all_spans_one_by_one(seed: int, kinds: int, learned
     assert loss_everywhere(logits, mask, gold()).item() == pytest.approx(by_hand(logits, learned), rel=1e-5)
 
 
-@pytest.mark.parametrize(("kinds", "with_a_gap", "know_gaps"), [(3, False, False), (5, True, False), (5, True, True)])
+@pytest.mark.parametrize(
+    ("kinds", "with_a_gap", "know_gaps"), [(3, False, False), (3, False, True), (5, True, False), (5, True, True)]
+)
 @pytest.mark.parametrize("share", [0.25, 1.0])
 def test_opinions_are_a_part_of_the_target_where_there_are_some(
     kinds: int, with_a_gap: bool, know_gaps: bool, share: float
@@ -66,7 +69,7 @@ def test_opinions_are_a_part_of_the_target_where_there_are_some(
     mask = torch.arange(4) < torch.tensor(LENGTHS)[:, None]
     held = {(0, 1): {2: 0.6}, (1, 1): {1: 0.25, 2: 0.75}}  # by first and last word: how likely each kind
     if know_gaps:
-        held[0, 2] = {3: 0.7}
+        held[0, 2] = {2: 0.6 / 1.3, 3: 0.7 / 1.3} if with_a_gap else {2: 0.6}
     total = 0.0
     for sentence, length in enumerate(LENGTHS):
         for first in range(length):

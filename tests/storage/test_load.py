@@ -89,6 +89,30 @@ def test_a_missing_or_broken_tokenizer_is_named(copied: Path) -> None:
     assert f"{copied}: no tokenizer.json" in message_of(copied)
 
 
+def test_a_tokenizer_of_another_model_is_told(copied: Path) -> None:
+    path = copied / "tokenizer.json"
+    plain = json.loads(path.read_text(encoding="utf-8"))
+    for number in range(len(plain["model"]["vocab"]), 9000):
+        plain["model"]["vocab"][f"piece{number}"] = number
+    path.write_text(json.dumps(plain), encoding="utf-8")
+    assert "its tokenizer has 9,000 pieces" in message_of(copied)
+
+
+def test_a_precision_that_is_not_there_is_told(copied: Path) -> None:
+    with pytest.raises(AnynerError, match="there is no precision 'float16': auto, float32, bfloat16"):
+        load(copied, "cpu", "float16")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("setting", ["farthest", "longest", "most_at_one_word", "decoder"])
+def test_settings_that_a_training_fills_in_may_not_be_missing(copied: Path, setting: str) -> None:
+    def change(plain: dict[str, Any]) -> None:
+        filled = {"farthest": 9, "longest": 5, "most_at_one_word": 2, "decoder": "new", "most_pieces": 64, "contiguous": True}
+        plain.update(architecture="nag_ner", head={**filled, "space": "pointer", "tail": False, setting: None})
+        plain.update(thresholds={"start": 0.5, "score": 0.3}, options={})
+
+    assert "'head' lacks settings that every trained model has" in message_of(with_config(copied, change))
+
+
 @pytest.mark.parametrize(
     ("change", "named"),
     [

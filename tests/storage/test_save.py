@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from anyner.encoding.pieces import PieceVocabulary
+from anyner.errors import AnynerError
 from anyner.inference.config import WeightFormat
 from anyner.inference.recognizer import Recognizer
 from anyner.storage import save as saving
@@ -74,4 +75,31 @@ def test_when_the_vocabulary_cannot_be_written_no_half_of_it_is_left(
     monkeypatch.setattr(PieceVocabulary, "save", half)
     with pytest.raises(OSError, match="no space left"):
         save(recognizer, tmp_path / "m")
-    assert set(files(tmp_path / "m")) == {"model.safetensors"}
+    assert not files(tmp_path / "m")
+
+
+@pytest.mark.parametrize("moved", range(4))
+def test_cut_short_while_files_are_put_in_place_it_never_leaves_halves_of_two_models(
+    recognizer: Recognizer, copied: Path, monkeypatch: pytest.MonkeyPatch, moved: int
+) -> None:
+    """Weights, vocabulary and last the config: without it nothing is taken for a model."""
+    replace, calls = Path.replace, 0
+
+    def dies(path: Path, target: Path) -> Path:
+        nonlocal calls
+        if target.parent == copied:
+            calls += 1
+            if calls > moved:
+                raise KeyboardInterrupt
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", dies)
+    with pytest.raises(KeyboardInterrupt):
+        save(recognizer, copied, "int8")
+    assert not (copied / "config.json").exists()
+
+
+def test_a_form_that_is_not_there_is_refused_before_anything_is_written(recognizer: Recognizer, tmp_path: Path) -> None:
+    with pytest.raises(AnynerError, match="weights"):
+        save(recognizer, tmp_path / "m", "int4")  # type: ignore[arg-type]
+    assert not files(tmp_path / "m")

@@ -19,7 +19,7 @@ from anyner.training.data import read_data
 from anyner.training.optimizer import build_optimizer
 from anyner.training.run import prepare
 
-PLACE = Place(7, 1, 3, 0.1 + 0.2, 0, 12.5, 1, {"span": [1 / 3, 17.0]})
+PLACE = Place(7, 1, 3, 0.1 + 0.2, 0, 12.5, 1, {"span": [1 / 3, 17.0]}, "these")
 
 
 def trained(recipe: Recipe, steps: int) -> tuple[NerModel, torch.optim.Optimizer]:
@@ -44,7 +44,7 @@ def test_weights_moments_and_place_come_back_exactly(
     model, optimizer = learner
     write_checkpoint(tmp_path, model, optimizer, PLACE)
     other, other_optimizer = trained(tiny("training.seed=5"), 0)
-    assert restore_checkpoint(tmp_path, other, other_optimizer) == PLACE
+    assert restore_checkpoint(tmp_path, other, other_optimizer, PLACE.learned_from) == PLACE
     for name, weight in model.state_dict().items():
         assert torch.equal(weight, other.state_dict()[name]), name
     ours, theirs = optimizer.state_dict()["state"], other_optimizer.state_dict()["state"]
@@ -57,7 +57,7 @@ def test_weights_moments_and_place_come_back_exactly(
 def test_before_the_first_step_there_is_no_optimiser_state_and_that_is_fine(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
     model, optimizer = trained(tiny(), 0)
     write_checkpoint(tmp_path, model, optimizer, PLACE)
-    assert restore_checkpoint(tmp_path, model, optimizer) == PLACE
+    assert restore_checkpoint(tmp_path, model, optimizer, PLACE.learned_from) == PLACE
     assert not optimizer.state_dict()["state"]
 
 
@@ -100,9 +100,9 @@ def test_at_whatever_moment_it_dies_a_whole_checkpoint_is_left(
             died = True
     assert died or call >= 5
     assert has_checkpoint(tmp_path)
-    assert restore_checkpoint(tmp_path, *learner).step in (7, 8)
+    assert restore_checkpoint(tmp_path, *learner, PLACE.learned_from).step in (7, 8)
     write_checkpoint(tmp_path, *learner, Place(**{**asdict(PLACE), "step": 9}))
-    assert restore_checkpoint(tmp_path, *learner).step == 9
+    assert restore_checkpoint(tmp_path, *learner, PLACE.learned_from).step == 9
     remove_checkpoint(tmp_path)
     assert not list(tmp_path.iterdir())
 
@@ -117,7 +117,7 @@ def test_a_broken_checkpoint_is_one_line_that_names_it(
     write_checkpoint(tmp_path, *learner, PLACE)
     (tmp_path / "checkpoint" / name).write_text(content, encoding="utf-8")
     with pytest.raises(AnynerError, match="cannot resume from it") as caught:
-        restore_checkpoint(tmp_path, *learner)
+        restore_checkpoint(tmp_path, *learner, PLACE.learned_from)
     assert str(tmp_path / "checkpoint") in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -127,4 +127,4 @@ def test_a_checkpoint_of_another_model_is_refused(
 ) -> None:
     write_checkpoint(tmp_path, *learner, PLACE)
     with pytest.raises(AnynerError, match="cannot resume from it"):
-        restore_checkpoint(tmp_path, *trained(tiny("head.width=8"), 0))
+        restore_checkpoint(tmp_path, *trained(tiny("head.width=8"), 0), PLACE.learned_from)

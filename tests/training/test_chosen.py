@@ -82,3 +82,7 @@ def test_a_model_that_does_not_say_its_epoch_is_named(first: TrainingResult, tin
     (tmp_path / "config.json").write_bytes((first.folder / "config.json").read_bytes())
     with pytest.raises(AnynerError, match=r"does not say which epoch was best \(metrics\.json\)"):
         with_dev(tiny(*LONGER), tmp_path)
+    metrics = {"dev": {"f1": 0.5}, "training": {"best_epoch": -1}}
+    (tmp_path / "metrics.json").write_text(json.dumps(metrics), encoding="utf-8")
+    with pytest.raises(AnynerError, match=r"metrics\.json: 'epoch'"):
+        with_dev(tiny(*LONGER), tmp_path)

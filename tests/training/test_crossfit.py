@@ -18,6 +18,7 @@ from anyner.training.config import Recipe
 from anyner.training.crossfit import crossfit, folded
 from anyner.training.data import Splits, read_data
 from anyner.training.loop import Interrupted
+from anyner.training.progress import Silent
 from anyner.training.run import run
 
 RECIPE = Recipe.of(
@@ -91,6 +92,28 @@ def test_what_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     assert trained == ["fold-1-of-2", "stopped", "fold-2-of-2"]
     assert parts.path.read_text(encoding="utf-8") == whole.path.read_text(encoding="utf-8")
     assert parts.score == whole.score
+
+
+def test_equal_texts_are_read_by_a_model_that_learned_from_neither() -> None:
+    parts = folded([Document("a b"), Document("c"), Document("a b"), Document("d")], 2)
+    assert [sorted(one.text for one in part) for part in parts] == [["a b", "a b", "d"], ["c"]]
+
+
+def test_problems_of_the_files_are_told(tmp_path: Path) -> None:
+    class Heard(Silent):
+        def __init__(self) -> None:
+            self.lines: list[str] = []
+
+        def note(self, line: str) -> None:
+            self.lines.append(line)
+
+    lines = [{"text": f"Anna {n} sleeps", "entities": [{"label": "A", "start": 0, "end": 4}]} for n in range(8)]
+    lines[3]["entities"] = [{"label": "A", "start": 0, "end": 99}]
+    (tmp_path / "train.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    data = {"train": str(tmp_path / "train.jsonl"), "dev": str(tmp_path / "train.jsonl")}
+    heard = Heard()
+    crossfit(Recipe.of({"data": data, "training": {"epochs": 1}}, "recipe"), tmp_path / "out", 2, heard)
+    assert any("problems in the files (2 dropped)" in line for line in heard.lines), heard.lines
 
 
 def test_gold_is_not_in_the_file(tmp_path: Path) -> None:

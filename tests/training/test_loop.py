@@ -18,6 +18,7 @@ from training_processes import INTERRUPTED, exit_code, killed_at, started, train
 from anyner.architectures.base import LossPart
 from anyner.document import Document, Entity
 from anyner.encoding.batch import training_batch
+from anyner.errors import AnynerError
 from anyner.evaluation.scores import Score
 from anyner.inference.tuning import Tuned, Tuner
 from anyner.training.config import Recipe
@@ -25,7 +26,7 @@ from anyner.training.data import Splits, read_data
 from anyner.training.loop import Interrupted
 from anyner.training.loss_sums import LossSums
 from anyner.training.progress import Silent
-from anyner.training.run import prepare, run
+from anyner.training.run import _Keeper, prepare, run
 
 HARD = (
     "encoder.lstm_layers=2",
@@ -111,6 +112,48 @@ def test_ctrl_c_saves_and_resuming_ends_the_same(uninterrupted: tuple[Recipe, Pa
     assert exit_code(train, recipe, folder, True) == 0
     assert weights(folder) == weights(whole)
     assert metrics(folder) == metrics(whole)
+
+
+def test_ctrl_c_is_heard_when_no_step_ends_before_the_epoch(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
+    recipe = tiny("training.epochs=3", "training.accumulate=100")
+    assert exit_code(train_until, recipe, tmp_path / "m", False, 1, signal.SIGINT) == INTERRUPTED
+    assert json.loads((tmp_path / "m/checkpoint/place.json").read_text(encoding="utf-8"))["step"] == 2
+    assert exit_code(train, recipe, tmp_path / "m", True) == 0
+    assert len(metrics(tmp_path / "m")) == 3
+
+
+def test_killed_while_the_first_model_is_written_it_resumes(
+    tiny: Callable[..., Recipe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = tiny("training.epochs=2")
+    kept = _Keeper.keep
+
+    def dies(keeper: Any, tuned: Any) -> None:
+        kept(keeper, tuned)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_Keeper, "keep", dies)
+    with pytest.raises(KeyboardInterrupt):
+        run(recipe, tmp_path / "m")
+    monkeypatch.undo()
+    run(recipe, tmp_path / "m", resume=True)
+    run(recipe, tmp_path / "whole")
+    assert weights(tmp_path / "m") == weights(tmp_path / "whole")
+    assert metrics(tmp_path / "m") == metrics(tmp_path / "whole")
+
+
+def test_other_annotation_is_not_resumed(
+    tiny: Callable[..., Recipe], written: Callable[[Path, list[Document]], str], tmp_path: Path
+) -> None:
+    def texts(label: str) -> str:
+        other = {"Z": "Y", "Y": "Z"}[label]
+        return written(tmp_path / "d.jsonl", [Document("Anna sleeps", (Entity(label, ((0, 4),)), Entity(other, ((5, 11),))))] * 8)
+
+    recipe = tiny("data.synthetic=null", f"data.train={texts('Z')}", f"data.dev={texts('Z')}", "training.checkpoint_steps=1")
+    assert exit_code(train_until, recipe, tmp_path / "m", False, 1, signal.SIGINT) == INTERRUPTED
+    texts("Y")
+    with pytest.raises(AnynerError, match="the training documents or their labels are not the same"):
+        run(recipe, tmp_path / "m", resume=True)
 
 
 def test_a_seed_repeats_the_weights_and_another_does_not(tiny: Callable[..., Recipe], tmp_path: Path) -> None:

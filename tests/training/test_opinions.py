@@ -37,6 +37,17 @@ def test_files_are_found_by_text_and_averaged(tmp_path: Path) -> None:
     assert {e.key: pytest.approx(e.score) for e in found[1] or ()} == {("A", ((0, 4),)): 0.6, ("B", ((5, 9),)): 0.5}
 
 
+def test_a_text_that_is_there_twice_is_averaged(tmp_path: Path) -> None:
+    source = saying(tmp_path / "a.jsonl", one("pain", ("A", 0, 4, 0.9)), one("pain"))
+    found, _ = read_opinions([source], [one("pain")])
+    assert {e.key: pytest.approx(e.score) for e in found[0] or ()} == {("A", ((0, 4),)): 0.45}
+
+
+def test_sources_of_opinions_take_no_labels() -> None:
+    with pytest.raises(AnynerError, match="sources of opinions take no labels"):
+        Recipe.of({"data": {"synthetic": {}, "opinions": {"path": "a.jsonl", "labels": ["A"]}}}, "recipe")
+
+
 def test_entities_with_gaps_are_averaged_over_those_who_can_tell(tmp_path: Path) -> None:
     gap = Entity("A", ((0, 4), (9, 13)), 0.6)
     first = saying(tmp_path / "a.jsonl", Document("pain and ache", (gap,)), Document("ache"))

@@ -10,7 +10,7 @@ import anyner
 from anyner.document import Document, Entity
 from anyner.errors import AnynerError
 from anyner.training.config import Recipe
-from anyner.training.data import read_data
+from anyner.training.data import Splits, read_data
 from anyner.training.progress import EpochRecord, Silent
 from anyner.training.run import TrainingResult, prepare, run
 
@@ -73,6 +73,22 @@ def test_a_folder_that_holds_a_model_is_not_trained_over(
     with pytest.raises(AnynerError, match="already holds a model") as caught:
         run(tiny(), result[0].folder)
     assert str(result[0].folder) in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["README.md", "recipe.yaml", "metrics.json", "model.safetensors"])
+def test_files_that_are_not_a_trainings_are_not_written_over(tiny: Callable[..., Recipe], tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("mine", encoding="utf-8")
+    with pytest.raises(AnynerError, match=f"holds {name}, which a training would write over"):
+        run(tiny(), tmp_path)
+    assert (tmp_path / name).read_text(encoding="utf-8") == "mine"
+
+
+def test_what_a_document_has_is_annotated_there_whatever_it_says(tiny: Callable[..., Recipe]) -> None:
+    train = (Document("Anna sleeps", (Entity("A", ((0, 4),)),), labels=frozenset({"B"})), Document("no", labels=frozenset({"B"})))
+    both = (*train, Document("Bern", (Entity("B", ((0, 4),)),)))
+    recognizer, examples, _ = prepare(tiny(), Splits(both, (), ()))
+    assert recognizer.config.labels == ("A", "B")
+    assert [example.annotated.tolist() for example in examples] == [[True, True], [False, True], [True, True]]
 
 
 def test_an_unfinished_training_must_be_resumed_and_nothing_else_can_be(tiny: Callable[..., Recipe], tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ from anyner.errors import AnynerError
 
 logging.disable_progress_bar()
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
+_NOT_KEPT = ("auto_map", "_name_or_path", "attn_implementation", "_attn_implementation")
+"""Of an encoder's config: what would fetch code from elsewhere when it is built again, or tells where it once lay."""
 
 
 def pretrained_encoder(config: EncoderConfig, texts: Iterable[str]) -> tuple[PreTrainedModel, PieceVocabulary]:
@@ -39,15 +41,26 @@ def pretrained_encoder(config: EncoderConfig, texts: Iterable[str]) -> tuple[Pre
         raise AnynerError(f"encoder.source: no tokenizer in {name!r}: {str(error).strip().splitlines()[0]}") from None
     if not hasattr(tokenizer, "backend_tokenizer"):
         raise AnynerError(f"encoder.source: {name!r} has no fast tokenizer")
+    if Path(name).is_dir() and not any((Path(name) / file).is_file() for file in tokenizer.vocab_files_names.values()):
+        # the library makes an empty one then
+        raise AnynerError(f"encoder.source: no tokenizer in {name!r}: none of its files is there")
     backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
     return _encoder_half(model), PieceVocabulary(backend, tokenizer.pad_token_id, tokenizer.unk_token_id)
 
 
 def load_pretrained(source: str, kind: type = AutoModel) -> PreTrainedModel:
     """A checkpoint in float32, whole: for heads that start from a decoder or an output layer that the encoder leaves behind."""
+    return load_with_missing(source, kind)[0]
+
+
+def load_with_missing(source: str, kind: type) -> tuple[PreTrainedModel, frozenset[str]]:
+    """The same, and the names of the weights that the checkpoint does not have: the library makes them up."""
     name = _place(source)
     try:
-        return kind.from_pretrained(name, trust_remote_code=False, dtype=torch.float32)  # type: ignore[attr-defined]
+        model, told = kind.from_pretrained(  # type: ignore[attr-defined]
+            name, trust_remote_code=False, dtype=torch.float32, output_loading_info=True
+        )
+        return model, frozenset(told["missing_keys"])
     except (OSError, ValueError, KeyError) as error:
         raise AnynerError(f"encoder.source: cannot load {name!r}: {str(error).strip().splitlines()[0]}") from None
 
@@ -68,12 +81,17 @@ def encoder_from_config(plain: PreTrainedConfig | Mapping[str, Any]) -> PreTrain
     """An encoder with new weights, from a Hugging Face config or its JSON form; never runs code from outside the library."""
     config = plain
     if not isinstance(plain, PreTrainedConfig):
-        fields = {key: value for key, value in plain.items() if key not in ("auto_map", "model_type")}
+        fields = {key: value for key, value in kept_settings(plain).items() if key != "model_type"}
         try:
             config = AutoConfig.for_model(plain["model_type"], **fields)
         except (KeyError, ValueError):
             raise AnynerError(f"config.json: unknown encoder type {plain.get('model_type')!r}") from None
     return _encoder_half(AutoModel.from_config(config, trust_remote_code=False))
+
+
+def kept_settings(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What of an encoder's config is stored with a model, and read from there."""
+    return {key: value for key, value in config.items() if key not in _NOT_KEPT}
 
 
 def _encoder_half(model: PreTrainedModel) -> PreTrainedModel:

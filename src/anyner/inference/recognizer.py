@@ -6,6 +6,7 @@ import gc
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, overload
 
 from anyner.architectures.settings import Decoding
@@ -68,7 +69,7 @@ class Recognizer:
 
     def predict_words(self, words: Sequence[str], **chosen: Any) -> Document:
         """Entities of one sentence that is already cut into words."""
-        if isinstance(words, str | bytes) or not all(isinstance(word, str) for word in words):
+        if isinstance(words, str | bytes) or not isinstance(words, Iterable) or not all(isinstance(word, str) for word in words):
             raise AnynerError("predict_words takes a list of words, each of them a str; a text is for predict")
         return self.predict(Document.from_words(words), **chosen)
 
@@ -85,8 +86,11 @@ class Recognizer:
         if isinstance(texts, str | bytes | Document | Mapping) or not isinstance(texts, Iterable):
             raise AnynerError(f"texts or Documents in a list or another iterable are expected, got {type(texts).__name__}")
         batch_tokens = self.batch_tokens if batch_tokens is None else batch_tokens
-        if batch_tokens < 1:
-            raise AnynerError(f"batch_tokens is {batch_tokens}, but a batch needs at least one token")
+        for name, given in (("options", options), ("thresholds", thresholds)):
+            if not isinstance(given, Mapping | None):
+                raise AnynerError(f"{name} are given by name, as {{name: value}}, not as {type(given).__name__}")
+        if not isinstance(batch_tokens, int) or batch_tokens < 1:
+            raise AnynerError(f"batch_tokens is {batch_tokens!r}, but a batch needs at least one token")
         decoding = self.decoding(Choice(options, thresholds, overlap))
         return self._stream(map(as_document, texts), decoding, batch_tokens)
 
@@ -152,7 +156,9 @@ class Recognizer:
                     f"there is no threshold {name!r}; {self.config.architecture} has: {', '.join(thresholds) or 'none'}"
                 )
             loosest = next(threshold.loosest for threshold in head.config.thresholds() if threshold.name == name)
-            if not isinstance(value, int | float) or not value >= loosest:
+            if not isinstance(value, Real):
+                raise AnynerError(f"threshold {name} is {value!r}, which is no number")
+            if not value >= loosest:
                 raise AnynerError(f"threshold {name} is {value!r}, but proposals are only made from {loosest} on")
             thresholds[name] = float(value)
         policy: Policy = checked_policy(choice.overlap) if choice.overlap else self.config.overlap

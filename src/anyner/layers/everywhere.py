@@ -48,7 +48,7 @@ def _of_opinions(logits: Tensor, share: Tensor, gold: Gold, opinions: Opinions) 
     _, kinds, words, _ = logits.shape
     labels = gold.annotated.shape[1]
     kind, sentence, first, last = _kinds(opinions, labels, kinds), opinions.sentence, opinions.first, opinions.last
-    likely = opinions.likely * gold.annotated[sentence, opinions.label]  # (O,)
+    likely = opinions.likely * gold.annotated[sentence, opinions.label] * (kind > 0)  # (O,) 0: a kind that is not learned here
     place = (sentence * words + first) * words + last
     together = likely.new_zeros(len(gold.annotated) * words * words).index_add(0, place, likely)  # of all labels of a span
     likely = likely / together[place].clamp(min=1.0)

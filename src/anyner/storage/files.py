@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 CONFIG, WEIGHTS, CARD, METRICS, RECIPE = "config.json", "model.safetensors", "README.md", "metrics.json", "recipe.yaml"
+EPOCHS = "metrics.jsonl"
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from huggingface_hub import snapshot_download
@@ -33,10 +33,15 @@ _HUB_FILES = [CONFIG, WEIGHTS, "tokenizer.json", "tokenizer_config.json", FEATUR
 def load(name: str | Path, device: str | torch.device | None = None, precision: Precision = "auto") -> Recognizer:
     """The model in a folder, a bundled one by its name, or one from the hub by `owner/name`; on a GPU when there is one."""
     where = _device(device)
+    if precision not in get_args(Precision):
+        raise AnynerError(f"there is no precision {precision!r}: {', '.join(get_args(Precision))}")
     folder = find(name)
     config = read_config(folder)
-    model = _model(config, folder / WEIGHTS)
-    return Recognizer(model.to(where).eval(), PieceVocabulary.load(folder), config, precision)
+    model, vocabulary = _model(config, folder / WEIGHTS), PieceVocabulary.load(folder)
+    pieces, known = vocabulary.tokenizer.get_vocab_size(), model.encoder.tables.tokens.num_embeddings
+    if pieces > known:
+        raise AnynerError(f"{folder}: its tokenizer has {pieces:,} pieces, its encoder knows {known:,}: they are of two models")
+    return Recognizer(model.to(where).eval(), vocabulary, config, precision)
 
 
 def _device(named: str | torch.device | None) -> torch.device:
@@ -102,7 +107,10 @@ def _model(config: ModelConfig, path: Path) -> NerModel:
     features = FeatureVocabulary.load(path.parent, config.encoder.features) if config.encoder.features.used else None
     with Unfilled():
         encoder = Encoder(config.encoder, _pretrained(config, path.parent / CONFIG), features)
-        model = NerModel(encoder, head_type(head_config, config.labels, encoder))
+        try:
+            model = NerModel(encoder, head_type(head_config, config.labels, encoder))
+        except AssertionError:  # settings that a training fills in
+            raise AnynerError(f"{path.parent / CONFIG}: 'head' lacks settings that every trained model has") from None
     weights = _weights(path)
     try:
         missing, unexpected = model.load_state_dict(weights, strict=False)

@@ -14,9 +14,10 @@ from anyner.storage.quantized import to_stored
 
 
 def save(recognizer: Recognizer, folder: str | Path, weights: WeightFormat = "float32") -> Path:
-    """Writes config, weights and vocabulary; each file is put in place whole."""
+    """Writes config, weights and vocabulary. Cut short at any moment it leaves the old model, the new one, or none."""
     target = Path(folder)
     target.mkdir(parents=True, exist_ok=True)
+    config = recognizer.config.updated({"weights": weights}, CONFIG)
     head = recognizer.model.head
     kept = {
         name: weight
@@ -24,13 +25,15 @@ def save(recognizer: Recognizer, folder: str | Path, weights: WeightFormat = "fl
         if not name.startswith(tuple(f"head.{prefix}" for prefix in head.training_only))
     }
     stored = to_stored(kept, weights)
-    write_whole(target / WEIGHTS, lambda path: save_file(stored, path, metadata={"format": "pt"}))
-    with TemporaryDirectory(dir=target, prefix=".vocabulary.") as temporary:
-        recognizer.vocabulary.save(Path(temporary))
+    with TemporaryDirectory(dir=target, prefix=".new.") as temporary:
+        new = Path(temporary)
+        write_whole(new / WEIGHTS, lambda path: save_file(stored, path, metadata={"format": "pt"}))
+        recognizer.vocabulary.save(new)
         if recognizer.model.encoder.features is not None:
-            recognizer.model.encoder.features.save(Path(temporary))
-        for file in Path(temporary).iterdir():
+            recognizer.model.encoder.features.save(new)
+        files = list(new.iterdir())
+        write_text(new / CONFIG, config.model_dump_json(indent=2) + "\n")
+        (target / CONFIG).unlink(missing_ok=True)  # without it there is no model: no other weights can go with the old one
+        for file in (*files, new / CONFIG):
             file.replace(target / file.name)
-    config = recognizer.config.updated({"weights": weights}, CONFIG)
-    write_text(target / CONFIG, config.model_dump_json(indent=2) + "\n")
     return target

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
@@ -70,8 +71,12 @@ def adapt(recipe: Recipe, folder: Path, more: Sequence[Document] = (), listener:
     adapting = _Adapting(recipe, (*data.train, *more), listener)
     listener.note(f"{adapting.count:,} words in {len(adapting.learned):,} windows, and {len(adapting.apart):,} windows apart")
     epochs, found = adapting.run()
-    adapting.encoder.cpu().save_pretrained(folder)
-    adapting.vocabulary.save(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:  # there whole or not at all
+        whole = Path(temporary) / folder.name
+        adapting.encoder.cpu().save_pretrained(whole)
+        adapting.vocabulary.save(whole)
+        whole.replace(folder)
     return Adapted(folder, adapting.count, epochs, found)
 
 
@@ -102,16 +107,17 @@ class _Adapting:
     def run(self) -> tuple[int, float]:
         """Epochs that were learned, and the share of hidden pieces found after them; ends sooner on Ctrl-C."""
         stop, epochs, found = StopRequest(), 0, 0.0
+        interrupted = False
         self._began = time.monotonic()
         with stop.on_ctrl_c():
             for epoch in range(1, self.config.epochs + 1):
                 loss = self._epoch(epoch, stop)
-                if loss is None:
+                if interrupted := loss is None:
                     break
                 epochs, found = epoch, self._found()
                 passed = clock(time.monotonic() - self._began)
                 self.listener.note(f"epoch {epoch}: loss {loss:.4f}, {found:.1%} of hidden pieces found, {passed}")
-        return epochs, found if epochs else self._found()
+        return epochs, self._found() if interrupted else found
 
     def _epoch(self, epoch: int, stop: StopRequest) -> float | None:
         """The mean loss of an epoch's steps; None: it was interrupted."""

@@ -38,6 +38,8 @@ class Place:
     """Lines of metrics.jsonl that belong to what is saved."""
     loss_sums: dict[str, list[float]]
     """Running sums of this epoch's loss parts."""
+    learned_from: str
+    """A number made from the labels and all examples: going on with others would be another training."""
 
 
 def write_checkpoint(
@@ -63,16 +65,21 @@ def has_checkpoint(folder: Path) -> bool:
     return (folder / _NAME).is_dir() or (folder / _OLD).is_dir()
 
 
-def restore_checkpoint(folder: Path, model: NerModel, optimizer: torch.optim.Optimizer, average: Average | None = None) -> Place:
+def restore_checkpoint(
+    folder: Path, model: NerModel, optimizer: torch.optim.Optimizer, learned_from: str, average: Average | None = None
+) -> Place:
     path = folder / _NAME if (folder / _NAME).is_dir() else folder / _OLD
     try:
+        place = Place(**json.loads((path / "place.json").read_text(encoding="utf-8")))
+        if place.learned_from != learned_from:
+            raise ValueError("the training documents or their labels are not the same")
         model.load_state_dict(load_file(path / "model.safetensors"))
         whole = optimizer.state_dict()
         whole["state"] = _nested(load_file(path / "optimizer.safetensors"))
         optimizer.load_state_dict(whole)
         if average is not None:
             average.restore(load_file(path / "average.safetensors"))
-        return Place(**json.loads((path / "place.json").read_text(encoding="utf-8")))
+        return place
     except (SafetensorError, OSError, ValueError, RuntimeError, TypeError) as error:
         reason = " ".join(str(error).split())[:200]
         raise AnynerError(f"{path}: cannot resume from it (have data or recipe changed since?): {reason}") from None

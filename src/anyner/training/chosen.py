@@ -24,7 +24,7 @@ def chosen_by(folder: Path) -> Chosen:
         raise AnynerError(f"{folder}: does not say which epoch was best ({METRICS})") from None
     if not scored:
         raise AnynerError(f"{folder}: learned from dev itself, so that nothing was chosen on it")
-    return Chosen(epoch=epoch, thresholds=dict(config.thresholds))
+    return Chosen.of({"epoch": epoch, "thresholds": dict(config.thresholds)}, str(folder / METRICS))
 
 
 def with_dev(recipe: Recipe, folder: Path) -> Recipe:

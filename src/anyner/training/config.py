@@ -73,6 +73,8 @@ class DataConfig(Settings):
         ways = [self.folder is not None, bool(self.train), self.synthetic is not None]
         if sum(ways) != 1:
             raise ValueError("give exactly one of folder, train (with dev) or synthetic")
+        if any(source.labels is not None for source in self.opinions):
+            raise ValueError("sources of opinions take no labels: what the training documents annotate decides")
         if self.train and not self.dev and not self.held_out:
             raise ValueError("give dev as well as train, or held_out: the best epoch and the thresholds are chosen on it")
         return self
@@ -102,7 +104,7 @@ class TrainingConfig(Settings):
     """Weights are averaged over the steps of about so many last epochs; scores and saved models are of the average. 0: off."""
     patience: int | None = Field(default=None, ge=1)
     """Stop after so many epochs without a better dev score."""
-    seed: int = 0
+    seed: int = Field(default=0, ge=0, lt=2**63)
     precision: Precision = "auto"
     """What matrix products are computed in; auto: bfloat16 on GPUs that have it."""
     checkpoint_minutes: float = Field(default=5.0, gt=0)

@@ -13,12 +13,12 @@ from anyner.errors import AnynerError
 from anyner.evaluation.evaluate import evaluate_documents
 from anyner.evaluation.scores import Score
 from anyner.inference.recognizer import Recognizer
-from anyner.storage.files import CONFIG, RECIPE
+from anyner.storage.files import CARD, RECIPE
 from anyner.storage.load import load
 from anyner.training.checkpoint import has_checkpoint
 from anyner.training.config import Recipe
 from anyner.training.coordination import coordinated
-from anyner.training.data import Splits, homes_of, read_data
+from anyner.training.data import DataCheck, Splits, read_data
 from anyner.training.progress import Listener, Silent
 from anyner.training.run import run
 
@@ -43,7 +43,10 @@ def crossfit(recipe: Recipe, output: Path, folds: int = 4, listener: Listener | 
     if (output / OPINIONS).exists():
         raise AnynerError(f"{output} already holds {OPINIONS}: choose another output folder")
     listener = listener or Silent()
-    parts = folded(read_data(recipe.data.updated({"coordinated": 0.0, "opinions": ()}, "data"), recipe.text).train, folds)
+    data = read_data(recipe.data.updated({"coordinated": 0.0, "opinions": ()}, "data"), recipe.text)
+    for line in DataCheck(problems=data.problems).lines():
+        listener.note(line)
+    parts = folded(data.train, folds)
     said: list[Document] = []
     total = Score(0, 0, 0)
     for number, part in enumerate(parts):
@@ -65,8 +68,8 @@ def _folder(output: Path, number: int, folds: int) -> Path:
 
 
 def folded(documents: Sequence[Document], folds: int) -> list[tuple[Document, ...]]:
-    """The larger documents (`doc`), whole, dealt out in turn; a document without `doc` stands for itself."""
-    homes = homes_of(documents)
+    """The larger documents (`doc`), whole, dealt out in turn; one without `doc` stands for itself and for those of equal text."""
+    homes = [("doc", one.doc) if one.doc is not None else ("text", one.text) for one in documents]
     place = {home: number % folds for number, home in enumerate(dict.fromkeys(homes))}
     if len(place) < folds:
         raise AnynerError(f"{len(place)} training documents are too few for {folds} folds")
@@ -83,7 +86,7 @@ def _model_of_others(
     if (folder / RECIPE).is_file() and Recipe.read(folder / RECIPE) != own:
         raise AnynerError(f"{folder.parent} holds the models of another recipe: choose another output folder")
     unfinished = has_checkpoint(folder)
-    if unfinished or not (folder / CONFIG).exists():
+    if unfinished or not (folder / CARD).exists():  # the card comes last
         train = tuple(document for other, part in enumerate(parts) if other != number for document in part)
         share = recipe.data.coordinated
         joined = coordinated(train, recipe.text, share, recipe.data.conjunctions) if share else ()

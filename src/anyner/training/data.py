@@ -82,9 +82,9 @@ def held_out(documents: Sequence[Document], share: float) -> tuple[tuple[Documen
     return train, tuple(document for document, home in zip(documents, homes, strict=True) if home in chosen)
 
 
-def homes_of(documents: Sequence[Document]) -> list[str]:
-    """The larger document that each is a part of; one without `doc` stands for itself."""
-    return [document.doc or f"#{number}" for number, document in enumerate(documents)]
+def homes_of(documents: Sequence[Document]) -> list[str | int]:
+    """The larger document that each is a part of; one without `doc` stands for itself, by its number."""
+    return [document.doc if document.doc is not None else number for number, document in enumerate(documents)]
 
 
 def _joined(sources: Iterable[Source]) -> Corpus:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -23,6 +24,7 @@ from anyner.inference.batching import likeness, window_size
 from anyner.inference.proposing import arithmetic
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.tuning import Tuned, Tuner
+from anyner.storage.files import EPOCHS
 from anyner.training.average import Average
 from anyner.training.batches import epoch_plan
 from anyner.training.checkpoint import Place, has_checkpoint, restore_checkpoint, write_checkpoint
@@ -93,7 +95,8 @@ class Trainer:
         self.steps, self.last_step = sum(in_epochs), sum(in_epochs[:last_epoch])
         averaged = config.average_epochs * self.steps / config.epochs
         self.average = Average(self.model, averaged) if averaged else None
-        self.place = Place(0, 0, 0, -1.0, -1, 0.0, 0, {})
+        self._learned_from = _number_of(recognizer.config.labels, examples)
+        self.place = Place(0, 0, 0, -1.0, -1, 0.0, 0, {}, self._learned_from)
         self._frozen: FrozenPieces | None = None
         self._stop = StopRequest()
 
@@ -102,12 +105,12 @@ class Trainer:
 
     def resume(self) -> None:
         """Goes back to the last checkpoint in the folder."""
-        self.place = restore_checkpoint(self.folder, self.model, self.optimizer, self.average)
+        self.place = restore_checkpoint(self.folder, self.model, self.optimizer, self._learned_from, self.average)
         self.accelerator.wait_for_everyone()  # the next checkpoint must not be written while another process reads this one
 
     def train(self) -> Outcome:
         writes = self.accelerator.is_main_process
-        self._metrics = MetricsFile(self.folder / "metrics.jsonl", keep=self.place.records, writes=writes)
+        self._metrics = MetricsFile(self.folder / EPOCHS, keep=self.place.records, writes=writes)
         self._best_f1, self._best_epoch, self._step = self.place.best_f1, self.place.best_epoch, self.place.step
         self._began = time.monotonic() - self.place.seconds
         self._saved = time.monotonic()
@@ -124,7 +127,7 @@ class Trainer:
                 if self.tuner is not None and patience is not None and epoch - self._best_epoch >= patience:
                     self.listener.note(f"no better dev F1 for {patience} epochs: stopped")
                     break
-                if self._checkpoint_due() or not has_checkpoint(self.folder):  # whoever has a model can go on from it
+                if self._checkpoint_due():
                     self._write_checkpoint()
         return Outcome(
             best_epoch=self._best_epoch,
@@ -155,8 +158,9 @@ class Trainer:
                 spent = shown - self._began
                 left = spent * (self.last_step - self._step) / max(1, self._step)
                 self.listener.step(epoch + 1, (number + 1) / len(plan), sum(sums.means().values()), left)
-            if (number + 1) % accumulate == 0:
-                self._pause_if_due(epoch, number + 1, sums)
+            if (number + 1) % accumulate == 0 or number + 1 == len(plan):
+                first = number + 1 == len(plan) and not has_checkpoint(self.folder)  # whoever has a model can go on from it
+                self._pause_if_due(epoch, number + 1, sums, first)
         if self._device.type == "cuda":
             torch.cuda.synchronize()
         return sentences / max(1e-9, time.monotonic() - began)
@@ -247,16 +251,16 @@ class Trainer:
     def _placed(self, epoch: int, batch: int, sums: LossSums) -> Place:
         seconds = time.monotonic() - self._began
         best = (self._best_f1, self._best_epoch)
-        return Place(self._step, epoch, batch, *best, seconds, self._metrics.records, sums.plain())
+        return Place(self._step, epoch, batch, *best, seconds, self._metrics.records, sums.plain(), self._learned_from)
 
     def _checkpoint_due(self) -> bool:
         every = self.config.checkpoint_steps
         by_steps = every is not None and self._step % every == 0
         return by_steps or time.monotonic() - self._saved > 60 * self.config.checkpoint_minutes
 
-    def _pause_if_due(self, epoch: int, batch: int, sums: LossSums) -> None:
+    def _pause_if_due(self, epoch: int, batch: int, sums: LossSums, first: bool) -> None:
         stop = self._all_stop()
-        if stop or self._checkpoint_due():
+        if stop or first or self._checkpoint_due():
             self.place = self._placed(epoch, batch, sums)
             self._write_checkpoint()
         if stop:
@@ -275,6 +279,16 @@ class Trainer:
         if self.accelerator.is_main_process:
             write_checkpoint(self.folder, self.model, self.optimizer, self.place, self.average)
         self._saved = time.monotonic()
+
+
+def _number_of(labels: Sequence[str], examples: Sequence[Example]) -> str:
+    """The same for the same labels and examples, and hardly for others."""
+    number = blake2b("\x1f".join(labels).encode(), digest_size=16)
+    for example in examples:
+        for array in (example.label, example.words, example.sizes, example.annotated):
+            number.update(array.tobytes())
+        number.update(example.window.content_key.to_bytes(8, "little"))
+    return number.hexdigest()
 
 
 def _seed(*parts: int) -> int:

@@ -19,8 +19,8 @@ Opinion = tuple[Entity, ...]
 def read_opinions(sources: Sequence[Source], documents: Sequence[Document]) -> tuple[list[Opinion | None], list[Problem]]:
     """For each document what the files hold for entities of its text, None where no file has it; and the files' problems.
 
-    Where several files have a text the likelihoods are averaged: an entity that one of them does not have counts as 0 there.
-    For entities with gaps only those files count that have any: the others are of models that cannot express them.
+    Where a text is there several times, in one file or in several, likelihoods are averaged: an entity that is not there counts
+    as 0. For entities with gaps only those files count that have any: the others are of models that cannot express them.
     """
     said: dict[str, list[_Said]] = defaultdict(list)
     problems: list[Problem] = []
@@ -28,8 +28,8 @@ def read_opinions(sources: Sequence[Source], documents: Sequence[Document]) -> t
         corpus = read(source.path, source.format)
         problems.extend(corpus.problems)
         gaps = any(know_gaps(document.entities) for document in corpus)
-        for text, entities in {document.text: document.entities for document in corpus}.items():
-            said[text].append(_Said(entities, gaps))
+        for document in corpus:
+            said[document.text].append(_Said(document.entities, gaps))
     found = [_averaged(said[document.text]) if document.text in said else None for document in documents]
     if all(opinion is None for opinion in found):
         raise AnynerError(f"data.opinions: {sources[0].path} has none of the training texts")

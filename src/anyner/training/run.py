@@ -14,13 +14,14 @@ from anyner.architectures.registry import head_class
 from anyner.architectures.settings import HeadConfig
 from anyner.encoding.encoder import new_encoder
 from anyner.encoding.gold import Example, Opinion
+from anyner.encoding.pretrained import kept_settings
 from anyner.errors import AnynerError
 from anyner.inference.config import ModelConfig
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.tuning import Tuned, Tuner
 from anyner.model import NerModel
 from anyner.storage.card import card
-from anyner.storage.files import CARD, CONFIG, METRICS, RECIPE, write_text
+from anyner.storage.files import CARD, CONFIG, EPOCHS, METRICS, RECIPE, WEIGHTS, write_text
 from anyner.storage.load import read_config
 from anyner.storage.save import save
 from anyner.text.align import WordEntity
@@ -112,7 +113,7 @@ def prepare(recipe: Recipe, data: Splits) -> tuple[Recognizer, list[Example], Da
         labels=facts.labels,
         text=recipe.text,
         encoder=recipe.encoder,
-        pretrained={key: value for key, value in pretrained.config.to_dict().items() if key not in ("auto_map", "_name_or_path")},
+        pretrained=kept_settings(pretrained.config.to_dict()),
         thresholds=_thresholds(head_config, recipe.chosen),
         options=head_type.CallOptions.of(recipe.options, "options").model_dump(mode="json"),
         overlap=strictest_policy(facts) if recipe.overlap == "auto" else recipe.overlap,
@@ -139,12 +140,14 @@ def _examples(
     opinions = data.opinions or (None,) * len(data.train)
     gaps = any(know_gaps(opinion) for opinion in opinions if opinion is not None)
     for document, in_words, opinion in zip(data.train, entities, opinions, strict=True):
+        # what is there was annotated, whatever the document says
+        annotated = None if document.labels is None else document.labels | {entity.label for entity in document.entities}
         windows = recognizer.windows([document])
         note_unreachable(check, recognizer.model.head.config, windows, in_words)
         likely = None if opinion is None else word_entities(replace(document, entities=opinion), text, DataCheck())
         for window in windows:
             held = None if likely is None else Opinion.of(entities_in(window, likely), labels, opinion_share, gaps)
-            examples.append(Example.of(window, entities_in(window, in_words), labels, document.labels, held))
+            examples.append(Example.of(window, entities_in(window, in_words), labels, annotated, held))
     homes = {document.doc for document in data.train} - {None}
     check.dev_from_train = sum(document.doc in homes for document in data.dev)
     check.unknown_labels.update(e.label for document in data.dev for e in document.entities if e.label not in labels)
@@ -167,12 +170,21 @@ def _check_folder(folder: Path, recipe: Recipe, resume: bool) -> None:
             raise AnynerError(f"{folder} holds an unfinished training: resume it, or choose another output folder")
         if (folder / CONFIG).exists():
             raise AnynerError(f"{folder} already holds a model: choose another output folder")
+        if foreign := _foreign(folder):
+            raise AnynerError(f"{folder} holds {foreign}, which a training would write over: choose another output folder")
         return
     if not has_checkpoint(folder):
         raise AnynerError(f"{folder} holds no checkpoint to resume from")
     if (folder / RECIPE).is_file() and (before := Recipe.read(folder / RECIPE)) != recipe:
         key = next(name for name in Recipe.model_fields if getattr(before, name) != getattr(recipe, name))
         raise AnynerError(f"{folder}: '{key}' is not what the training began with: resume it as it was, or start a new one")
+
+
+def _foreign(folder: Path) -> str | None:
+    """A file that a training would write over and that no training has left behind when it was cut short."""
+    if (folder / EPOCHS).exists():
+        return None
+    return next((name for name in (RECIPE, CARD, METRICS, WEIGHTS) if (folder / name).exists()), None)
 
 
 def _tell(listener: Listener, recipe: Recipe, data: Splits, recognizer: Recognizer, check: DataCheck) -> None:

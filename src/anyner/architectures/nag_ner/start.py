@@ -8,7 +8,7 @@ from transformers import AutoModelForMaskedLM
 
 from anyner.architectures.nag_ner.spaces import PiecesOut
 from anyner.encoding.encoder import Encoder
-from anyner.encoding.pretrained import load_pretrained
+from anyner.encoding.pretrained import load_with_missing
 from anyner.errors import AnynerError
 
 _PLACES = (
@@ -21,13 +21,15 @@ _PLACES = (
 @torch.no_grad()
 def begin_from_masked_words(out: PiecesOut, encoder: Encoder) -> None:
     """Takes over the layer and the norm between the states of a masked word and the comparison with all pieces."""
-    model = load_pretrained(encoder.config.source, AutoModelForMaskedLM)
+    model, missing = load_with_missing(encoder.config.source, AutoModelForMaskedLM)
     for dense, norm in _PLACES:
         try:
             layer, normalised = model.get_submodule(dense), model.get_submodule(norm)
         except AttributeError:
             continue
         assert isinstance(layer, nn.Linear) and isinstance(normalised, nn.LayerNorm)
+        if f"{dense}.weight" in missing:
+            raise AnynerError("head.mlm_head: the checkpoint has no head for masked words; what `anyner adapt` writes has none")
         if layer.weight.shape != out.transform.weight.shape:
             raise AnynerError(
                 f"head.mlm_head: the checkpoint's head goes from {layer.in_features} to {layer.out_features}, "
