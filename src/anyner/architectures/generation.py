@@ -6,11 +6,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from anyner.architectures.settings import CorpusFacts, HeadConfig, Options, Shape, Threshold
 from anyner.text.align import WordEntity
 
+Integers = NDArray[np.int64]
 MOST_AT_ONE_WORD = 8
 """Entities at one word that are told apart at most when the corpus decides."""
 
@@ -54,6 +57,12 @@ class GenerationConfig(HeadConfig):
 
     def decoder_kind(self, facts: CorpusFacts) -> Literal["pretrained", "encoder", "new"]:
         return self.decoder or ("pretrained" if facts.encoder_decoder else "new")
+
+    def expressible(self, first: Integers, last: Integers, units: Integers) -> NDArray[np.bool_]:
+        """Which entities from a first to a last unit, of so many units, can be written; others would be impossible targets."""
+        reach = last - first + 1
+        whole = reach == units if self.contiguous else np.ones_like(reach, dtype=bool)
+        return whole & (reach <= self.farthest) if self.farthest is not None else whole
 
     def too_many(self, reasons: Sequence[str | None], entities: Sequence[WordEntity]) -> list[str | None]:
         """The reasons of `unreachable`, with those added that are one too many at their first word."""

@@ -31,6 +31,17 @@ class GoldArrays:
     words: Integers
     offsets: Integers
 
+    def only(self, kept: Flags) -> GoldArrays:
+        """Those of the entities (E,) that are kept."""
+        words, offsets = only_groups(self.words, self.offsets, kept)
+        return GoldArrays(self.sentence[kept], self.label[kept], self.first[kept], self.last[kept], words, offsets)
+
+
+def only_groups(values: Integers, offsets: Integers, kept: Flags) -> tuple[Integers, Integers]:
+    """Of groups of values, flat, those that are kept, and where they begin then."""
+    sizes = np.diff(offsets)
+    return values[np.repeat(kept, sizes)], np.concatenate([[0], np.cumsum(sizes[kept])])
+
 
 @dataclass(frozen=True, slots=True)
 class Opinions:

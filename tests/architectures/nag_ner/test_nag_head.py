@@ -21,9 +21,22 @@ from anyner.text.align import WordEntity
 SWITCHES: list[dict[str, Any]] = [
     {}, {"space": "sentence"}, {"space": "vocab"}, {"tail": False}, {"starts": False}, {"start_positions": False},
     {"head_word": False}, {"causal": True}, {"negatives": 0, "spare_negatives": 0}, {"layers": 1}, {"contiguous": True},
-    {"decoder": "encoder", "width": None}, {"longest": 1}, {"farthest": 2}, {"writing": "positions"},
+    {"decoder": "encoder", "width": None}, {"longest": 1}, {"farthest": 4}, {"writing": "positions"},
     {"copied": False}, {"check": 4},
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("settings", "entity"),
+    [({"contiguous": True}, WordEntity("A", ((0, 1), (3, 4)))), ({"farthest": 3}, WordEntity("A", ((0, 4),)))],
+)
+@torch.no_grad()
+def test_what_the_settings_cannot_express_is_no_target(settings: dict[str, Any], entity: WordEntity) -> None:
+    """It would be an impossible one: losses of thousands, or below zero."""
+    head, draw = head_of(**settings).eval(), Draw(0, 1)
+    with_it, without = (head.loss(states_of(), gold_of(entities=[own, [], []]), draw) for own in ([entity], []))
+    for name, part in without.items():
+        assert torch.equal(with_it[name].numerator, part.numerator), name
 
 
 @pytest.mark.parametrize("switches", SWITCHES, ids=str)

@@ -83,7 +83,9 @@ class Head(base.Head):
         if 0 < draw.epoch <= self.settings.copy_epochs:
             return self._copying(states, draw)
         units = self._units(states)
-        targets = targets_of(gold.host, units, self.longest, self.most)
+        host = gold.host
+        there = self.settings.expressible(host.first, host.last, np.diff(host.offsets))
+        targets = targets_of(host.only(there), units, self.longest, self.most)
         begun = states.placed(targets.starts)  # (B, M)
         complete = gold.annotated.all(1)  # (B,) elsewhere a word that begins nothing may begin an entity of an unknown label
         parts: dict[str, LossPart] = {}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -94,6 +95,7 @@ class Head(base.Head):
         entities = (
             UnitEntities.in_words(gold.host) if config.unit == "words" else UnitEntities.in_pieces(gold.host, states.windows)
         )
+        entities = entities.only(config.expressible(entities.first, entities.last, np.diff(entities.offsets)))
         reader = self.forwards
         if self.inverse is not None and draw.step % 2 == 0:  # the two directions take turns, step by step
             reader, units, entities = self.inverse, units.mirrored(), entities.mirrored(units.lengths)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from anyner.encoding.gold import GoldArrays
+from anyner.encoding.gold import GoldArrays, only_groups
 from anyner.text.windows import Window
 
 Integers = NDArray[np.int64]
@@ -72,9 +72,17 @@ class UnitEntities:
         turned = self.offsets[entity_of] + sizes[entity_of] - 1 - number  # (W,) where the units come from
         return UnitEntities(self.sentence, self.label, np.array(lengths)[sentence_of] - 1 - self.units[turned], self.offsets)
 
+    def only(self, kept: Flags) -> UnitEntities:
+        """Those of the entities (E,) that are kept."""
+        return UnitEntities(self.sentence[kept], self.label[kept], *only_groups(self.units, self.offsets, kept))
+
     @property
     def first(self) -> Integers:
         return self.units[self.offsets[:-1]]
+
+    @property
+    def last(self) -> Integers:
+        return self.units[self.offsets[1:] - 1]
 
 
 @dataclass(frozen=True, slots=True)
