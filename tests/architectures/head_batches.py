@@ -24,9 +24,7 @@ ENTITIES = [
 
 
 def windows_of(lengths: Sequence[int]) -> tuple[Window, ...]:
-    return tuple(
-        Window(n, 0, list(range(c)), list(range(1, c + 1)), [f"w{n}"] * c, [(5,)] * c, True) for n, c in enumerate(lengths)
-    )
+    return tuple(Window(n, 0, list(range(c)), list(range(1, c + 1)), [f"w{n}"] * c, [(5,)] * c) for n, c in enumerate(lengths))
 
 
 def states_of(lengths: Sequence[int] = LENGTHS, seed: int = 0) -> States:

@@ -20,7 +20,7 @@ LABELS = ("A", "B", "C")
 def window(pieces: list[Pieces], before: Pieces = (), after: Pieces = ()) -> Window:
     starts = list(range(0, 2 * len(pieces), 2))
     words = ["w"] * len(pieces)
-    return Window(0, 0, starts, [start + 1 for start in starts], words, pieces, True, before, after)
+    return Window(0, 0, starts, [start + 1 for start in starts], words, pieces, before, after)
 
 
 word_pieces = st.lists(st.lists(st.integers(200, 300), min_size=1, max_size=4).map(tuple), min_size=1, max_size=7)

@@ -23,11 +23,11 @@ def test_batches_are_runs_within_the_budget(sizes: list[int], random: object, to
 
 
 def test_a_window_counts_its_words_and_its_context() -> None:
-    assert window_size(Window(0, 0, [0, 2], [1, 3], ["a", "b"], [(1,), (2, 3)], True, (4,), (5, 6))) == 6
+    assert window_size(Window(0, 0, [0, 2], [1, 3], ["a", "b"], [(1,), (2, 3)], (4,), (5, 6))) == 6
 
 
 def _window(own: int, context: int) -> Window:
-    return Window(0, 0, [0], [1], ["a"], [(1,) * own], True, (), (2,) * context)
+    return Window(0, 0, [0], [1], ["a"], [(1,) * own], (), (2,) * context)
 
 
 def test_without_context_the_longest_come_first_and_with_it_own_words_count_more() -> None:

@@ -31,7 +31,7 @@ SAID_OF_GAPS = (WordEntity("A", ((0, 1), (2, 3)), 0.7), WordEntity("B", ((0, 3),
 
 
 def gold(annotated: frozenset[str] | None = None, share: float | None = None, know_gaps: bool = False) -> Gold:
-    windows = [Window(0, 0, list(range(n)), list(range(1, n + 1)), ["w"] * n, [(5,)] * n, True) for n in LENGTHS]
+    windows = [Window(0, 0, list(range(n)), list(range(1, n + 1)), ["w"] * n, [(5,)] * n) for n in LENGTHS]
     heard = (*SAID, *SAID_OF_GAPS) if know_gaps else SAID
     said = [None if share is None else Opinion.of(heard, LABELS, share, know_gaps), None]
     examples = [Example.of(w, own, LABELS, annotated, about) for w, own, about in zip(windows, ENTITIES, said, strict=True)]

@@ -70,7 +70,7 @@ def test_fragments_have_a_say_where_there_are_gaps() -> None:
 def test_fragments_are_learned_span_by_span() -> None:
     entities = [[WordEntity("A", ((0, 2), (3, 4))), WordEntity("B", ((0, 5),))], [WordEntity("B", ((0, 1), (2, 3)))], []]
     lengths, known = (5, 3, 2), (None, None, frozenset({"A"}))
-    windows = [Window(0, 0, list(range(n)), list(range(1, n + 1)), ["w"] * n, [(5,)] * n, True) for n in lengths]
+    windows = [Window(0, 0, list(range(n)), list(range(1, n + 1)), ["w"] * n, [(5,)] * n) for n in lengths]
     listed = zip(windows, entities, known, strict=True)
     gold = gold_of([Example.of(window, own, ("A", "B"), annotated) for window, own, annotated in listed])
     words, mask = torch.randn(3, 5, 6), torch.arange(5) < torch.tensor(lengths)[:, None]

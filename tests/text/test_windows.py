@@ -49,7 +49,6 @@ def test_windows_cover_all_words_in_order_within_budget(words: list[str], budget
         assert window.first_word <= position < window.first_word + size
         position = window.first_word + size
     assert position == len(words)
-    assert [window.final for window in made] == [False] * (len(made) - 1) + [True] * bool(made)
     for one, other in pairwise(made):
         stop = one.first_word + len(one.words)
         shared = stop - other.first_word
@@ -68,7 +67,7 @@ def test_windows_cover_all_words_in_order_within_budget(words: list[str], budget
 def test_what_fits_is_one_window(words: list[str]) -> None:
     made = windows(Document(" ".join(words)), sum(map(len, words)) or 1)
     assert [window.words for window in made] == ([words] if words else [])
-    assert all(window.final and window.first_word == 0 for window in made)
+    assert all(window.first_word == 0 for window in made)
 
 
 def test_an_empty_or_blank_text_gives_no_window() -> None:

@@ -8,7 +8,9 @@ import pytest
 
 from anyner.architectures.biaffine.config import Config
 from anyner.architectures.settings import CorpusFacts
+from anyner.corpora.neighbours import neighbours_attached
 from anyner.document import Document, Entity
+from anyner.encoding.batch import batch_of
 from anyner.errors import AnynerError
 from anyner.text.align import WordEntity
 from anyner.text.config import TextConfig
@@ -156,7 +158,6 @@ def test_facts_of_a_corpus_and_the_strictest_policy_it_keeps(tiny: Callable[...,
         return corpus_facts(
             Splits((document,), (), ()),
             [[WordEntity("X", fragments) for fragments in entities]],
-            DataCheck(longest_document=9),
             text=recipe.text,
             encoder=recognizer.model.encoder,
             cut=lambda cut_words: [tuple(range(len(word))) for word in cut_words],
@@ -166,8 +167,8 @@ def test_facts_of_a_corpus_and_the_strictest_policy_it_keeps(tiny: Callable[...,
     crossing, gap = facts(((0, 3),), ((2, 5),)), facts(((0, 1), (3, 5)))
     assert [strictest_policy(one) for one in (flat, nested, crossing, gap)] == ["flat", "nested", "all", "flat"]
     assert (gap.lengths, gap.spans, gap.piece_lengths, gap.discontinuous) == ((3,), (5,), (3,), True)
-    assert (nested.most_at_one_word, nested.most_ending_at_one_word, nested.most_in_a_document) == (2, 1, 2)
-    assert (nested.piece_lengths, nested.longest_document, nested.most_words) == ((6, 1), 9, 40)
+    assert nested.most_at_one_word == 2
+    assert (nested.piece_lengths, nested.most_words) == ((6, 1), 40)
     assert not nested.encoder_decoder
 
 
@@ -182,4 +183,23 @@ def test_an_entity_seen_by_two_windows_is_counted_once(tiny: Callable[..., Recip
     assert len(windows) > 2
     note_unreachable(check, Config(), windows, entities)
     assert check.unreachable == {"discontinuous": 2}
-    assert check.longest_document == 40
+
+
+def test_neighbouring_sentences_reach_the_windows(tiny: Callable[..., Recipe]) -> None:
+    texts = ["Anna slept.", "Bern is near.", "Otto came."]
+    train = tuple(Document(text, (Entity("X", ((0, 4),)),), doc="d", sentence=number) for number, text in enumerate(texts))
+    recipe = tiny("text.context=1")
+    recognizer, examples, _ = prepare(recipe, Splits(neighbours_attached(train, 1), (), ()))
+    cut = recognizer.vocabulary.cut
+
+    def pieces(words: str) -> tuple[int, ...]:
+        return tuple(piece for word in cut(words.split()) for piece in word)
+
+    middle = examples[1].window
+    assert middle.before == pieces("Anna slept .")
+    assert middle.after == pieces("Otto came .")
+    frame = recognizer.vocabulary.frame
+    whole = (*frame.prefix, *middle.before, *frame.suffix, *pieces("Bern is near ."), *frame.suffix)
+    assert tuple(batch_of([middle], frame).piece_ids[0].tolist()) == (*whole, *middle.after, *frame.suffix)
+    assert examples[0].window.before == ()
+    assert examples[0].window.after == pieces("Bern is near .")

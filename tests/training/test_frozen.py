@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 import torch
 
-from anyner.document import Document, Entity
 from anyner.encoding.batch import batch_of
 from anyner.encoding.encoder import Encoder
 from anyner.training.config import Recipe
-from anyner.training.data import Splits, read_data
+from anyner.training.data import read_data
 from anyner.training.frozen import FrozenPieces
 from anyner.training.loop import Trainer
 from anyner.training.run import prepare, run
@@ -68,25 +67,3 @@ def test_the_encoder_stands_still_in_frozen_epochs_and_reads_every_window_once(
     assert not torch.equal(first_head, second_head)
     assert not torch.equal(second, third)
     assert sum(read) == 60 + 60  # once for both frozen epochs, once in the third
-
-
-def test_neighbouring_sentences_reach_the_windows(tiny: Callable[..., Recipe]) -> None:
-    texts = ["Anna slept.", "Bern is near.", "Otto came."]
-    train = tuple(Document(text, (Entity("X", ((0, 4),)),), doc="d", sentence=number) for number, text in enumerate(texts))
-    recipe = tiny("text.context=1")
-    from anyner.corpora.neighbours import neighbours_attached
-
-    recognizer, examples, _ = prepare(recipe, Splits(neighbours_attached(train, 1), (), ()))
-    cut = recognizer.vocabulary.cut
-
-    def pieces(words: str) -> tuple[int, ...]:
-        return tuple(piece for word in cut(words.split()) for piece in word)
-
-    middle = examples[1].window
-    assert middle.before == pieces("Anna slept .")
-    assert middle.after == pieces("Otto came .")
-    frame = recognizer.vocabulary.frame
-    whole = (*frame.prefix, *middle.before, *frame.suffix, *pieces("Bern is near ."), *frame.suffix)
-    assert tuple(batch_of([middle], frame).piece_ids[0].tolist()) == (*whole, *middle.after, *frame.suffix)
-    assert examples[0].window.before == ()
-    assert examples[0].window.after == pieces("Bern is near .")

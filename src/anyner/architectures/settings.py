@@ -27,10 +27,6 @@ class CorpusFacts:
     """Pieces of each entity, gaps not counted."""
     most_at_one_word: int
     """Most entities that begin at one word."""
-    most_ending_at_one_word: int
-    most_in_a_document: int
-    longest_document: int
-    """Its words."""
     most_words: int
     """Words that one window can hold at most."""
     encoder_decoder: bool

@@ -56,8 +56,12 @@ class SpanMaxima:
 
 
 def at_words(words: Tensor, sentence: Tensor, word: Tensor) -> Tensor:
-    """Vectors of single words (N,) out of (B, M, d): (N, d). By `index_select`, whose way back does not sort as indexing does."""
-    return words.flatten(0, 1).index_select(0, sentence * words.shape[1] + word)
+    """Vectors of words, of any shape (...), out of (B, M, d): (..., d). `sentence` is of that shape or fits to it.
+
+    By `index_select`, whose way back does not sort as indexing does.
+    """
+    flat = (sentence * words.shape[1] + word).flatten()
+    return words.flatten(0, 1).index_select(0, flat).view(*word.shape, words.shape[-1])
 
 
 def maxima_by_length(words: Tensor, longest: int) -> Tensor:

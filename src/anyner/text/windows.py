@@ -37,8 +37,6 @@ class Window:
     ends: list[int]
     words: list[str]
     pieces: list[Pieces]
-    final: bool
-    """Whether the document ends with this window."""
     before: Pieces = ()
     """Pieces of the text before, read as context only."""
     after: Pieces = ()
@@ -79,7 +77,7 @@ def windows_of(document: Document, number: int, text: TextConfig, budget: int, c
             continue
         for span, word, word_pieces in zip(chunk, strings, pieces, strict=True):
             if held.spans and held.size + len(word_pieces) > budget:
-                yield held.window(final=False)
+                yield held.window()
                 held.keep(text.overlap, budget - len(word_pieces))
             held.extend([span], [word], [word_pieces])
     if held.spans:
@@ -88,7 +86,7 @@ def windows_of(document: Document, number: int, text: TextConfig, budget: int, c
         splitter = _splitter_of_neighbours(document, text)
         after = _context(document.after, splitter, cut, min(most, for_after), last=False)
         before = () if held.first_word else _context(document.before, splitter, cut, min(most, room - len(after)), last=True)
-        yield held.window(True, before, after)
+        yield held.window(before, after)
 
 
 class _Held:
@@ -117,11 +115,11 @@ class _Held:
         self.spans, self.words, self.pieces = self.spans[dropped:], self.words[dropped:], self.pieces[dropped:]
         self.size = sum(map(len, self.pieces))
 
-    def window(self, final: bool, before: Pieces = (), after: Pieces = ()) -> Window:
+    def window(self, before: Pieces = (), after: Pieces = ()) -> Window:
         starts = [start for start, _ in self.spans]
         ends = [end for _, end in self.spans]
         pos = self._pos and self._pos[self.first_word : self.first_word + len(starts)]
-        return Window(self._number, self.first_word, starts, ends, self.words, self.pieces, final, before, after, self._text, pos)
+        return Window(self._number, self.first_word, starts, ends, self.words, self.pieces, before, after, self._text, pos)
 
 
 def _splitter_of_neighbours(document: Document, text: TextConfig) -> SplitterName:

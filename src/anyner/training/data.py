@@ -109,8 +109,6 @@ class DataCheck:
 
     problems: tuple[Problem, ...] = ()
     entities: int = 0
-    longest_document: int = 0
-    """In words."""
     misaligned: list[str] = field(default_factory=list)
     unreachable: Counter[str] = field(default_factory=Counter)
     unknown_labels: Counter[str] = field(default_factory=Counter)
@@ -140,7 +138,6 @@ class DataCheck:
 def word_entities(document: Document, text: TextConfig, check: DataCheck) -> list[WordEntity]:
     """A document's entities in words of the whole document; what does not sit on word boundaries is noted."""
     words = list(words_of(document, text))
-    check.longest_document = max(check.longest_document, len(words))
     aligned = to_words(document.entities, [start for start, _ in words], [end for _, end in words])
     check.misaligned.extend(f"{document.id or 'a document'}: {misalignment}" for misalignment in aligned.misaligned)
     check.entities += len(document.entities)

@@ -14,13 +14,12 @@ from anyner.overlap import Policy, Relation, sharing_pairs
 from anyner.text.align import WordEntity
 from anyner.text.config import TextConfig
 from anyner.text.windows import PieceCutter, words_of
-from anyner.training.data import DataCheck, Splits
+from anyner.training.data import Splits
 
 
 def corpus_facts(
     data: Splits,
     per_document: Sequence[Sequence[WordEntity]],
-    check: DataCheck,
     *,
     text: TextConfig,
     encoder: Encoder,
@@ -34,10 +33,7 @@ def corpus_facts(
         lengths=tuple(len(entity.word_indices) for entity in every),
         spans=tuple(entity.last - entity.first + 1 for entity in every),
         piece_lengths=tuple(pieces),
-        most_at_one_word=_most_together((entity.first for entity in entities) for entities in per_document),
-        most_ending_at_one_word=_most_together((entity.last for entity in entities) for entities in per_document),
-        most_in_a_document=max(map(len, per_document), default=0),
-        longest_document=check.longest_document,
+        most_at_one_word=_most_at_one_word(per_document),
         most_words=window_pieces(encoder, text),
         encoder_decoder=is_encoder_half(encoder.pretrained),
         discontinuous=any(len(entity.fragments) > 1 for entity in every),
@@ -52,8 +48,8 @@ def _piece_lengths(document: Document, entities: Sequence[WordEntity], text: Tex
         yield from (sum(sizes[word] for word in entity.word_indices) for entity in entities)
 
 
-def _most_together(words_of_documents: Iterable[Iterable[int]]) -> int:
-    return max((count for words in words_of_documents for count in Counter(words).values()), default=0)
+def _most_at_one_word(per_document: Iterable[Sequence[WordEntity]]) -> int:
+    return max((count for own in per_document for count in Counter(entity.first for entity in own).values()), default=0)
 
 
 def strictest_policy(facts: CorpusFacts) -> Policy:

@@ -101,7 +101,7 @@ def prepare(recipe: Recipe, data: Splits) -> tuple[Recognizer, list[Example], Da
     entities = [word_entities(document, recipe.text, check) for document in data.train]
     pretrained, vocabulary = starting_encoder(recipe.encoder, data.train)
     encoder = new_encoder(recipe.encoder, pretrained, data.train, recipe.text)
-    facts = corpus_facts(data, entities, check, text=recipe.text, encoder=encoder, cut=vocabulary.cut)
+    facts = corpus_facts(data, entities, text=recipe.text, encoder=encoder, cut=vocabulary.cut)
     head_type = head_class(recipe.architecture)
     head_config = head_type.Config.of(recipe.head, "head").fitted(facts)
     model = NerModel(encoder, head_type(head_config, facts.labels, encoder))

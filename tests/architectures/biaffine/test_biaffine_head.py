@@ -50,7 +50,7 @@ def states_of(lengths: Sequence[int], seed: int = 0) -> States:
 
 
 def gold_windows(lengths: Sequence[int]) -> list[Window]:
-    return [Window(n, 0, list(range(c)), list(range(1, c + 1)), ["w"] * c, [(5,)] * c, True) for n, c in enumerate(lengths)]
+    return [Window(n, 0, list(range(c)), list(range(1, c + 1)), ["w"] * c, [(5,)] * c) for n, c in enumerate(lengths)]
 
 
 def gold_of(

@@ -19,7 +19,7 @@ from anyner.text.windows import Window
 def sentences(draw: st.DrawFn) -> tuple[Window, list[WordEntity]]:
     sizes = draw(st.lists(st.integers(1, 3), min_size=1, max_size=7))
     count = len(sizes)
-    window = Window(0, 0, list(range(count)), list(range(1, count + 1)), ["w"] * count, [(5,) * size for size in sizes], True)
+    window = Window(0, 0, list(range(count)), list(range(1, count + 1)), ["w"] * count, [(5,) * size for size in sizes])
     one = st.builds(
         lambda label, words: WordEntity.of_words(label, sorted(words)),
         st.sampled_from(LABELS),
@@ -59,14 +59,12 @@ def test_blocks_are_the_entities(batch: list[tuple[Window, list[WordEntity]]], p
         )
     )
     assert found == expected
-    for number in range(len(batch)):
-        assert targets.number[targets.sentence == number].tolist() == list(range(int((targets.sentence == number).sum())))
 
 
 def test_the_shorter_reach_has_the_lower_rank() -> None:
     hip, knees = WordEntity("A", ((0, 4),)), WordEntity("A", ((0, 2), (5, 7)))
     gold = gold_of((8,), [[knees, hip]])
-    window = Window(0, 0, list(range(8)), list(range(1, 9)), ["w"] * 8, [(5,)] * 8, True)
+    window = Window(0, 0, list(range(8)), list(range(1, 9)), ["w"] * 8, [(5,)] * 8)
     targets = targets_of(gold.host, UnitsOfWords.words([window]), 4, 3)
     assert targets.rank.tolist() == [0, 1]
     assert targets.units.tolist() == [[0, 1, 2, 3, ENDS], [0, 1, 5, 6, ENDS]]

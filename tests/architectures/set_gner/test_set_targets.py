@@ -106,7 +106,7 @@ def test_words_outside_entities_can_be_left_out_but_not_those_inside() -> None:
 
 
 def test_in_pieces_a_word_is_all_of_its_pieces() -> None:
-    window = Window(0, 0, [0, 2, 4], [1, 3, 5], ["a", "b", "c"], [(5, 6), (7,), (8, 9, 4)], True)
+    window = Window(0, 0, [0, 2, 4], [1, 3, 5], ["a", "b", "c"], [(5, 6), (7,), (8, 9, 4)])
     example = Example.of(window, [WordEntity("B", ((0, 1), (2, 3))), WordEntity("A", ((1, 2),))], LABELS, None)
     gold = training_batch([example], Frame((1,), (2,), 0, 3)).gold
     assert gold is not None

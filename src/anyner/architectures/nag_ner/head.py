@@ -161,7 +161,7 @@ class Head(base.Head):
         one_more = np.nonzero((targets.starts > 0) & (targets.starts < self.most))  # (N,) sentences and (N,) words
         known = np.concatenate([targets.sentence, one_more[0]])  # of blocks whose words are known
         sentence = np.repeat(np.arange(sentences), others)
-        slot = np.arange(len(sentence)) - (np.cumsum(others) - others)[sentence]
+        slot = number_in_sentence(sentence, sentences)
         before = np.bincount(known, minlength=sentences)  # (B,)
         most = max(1, int((before + others).max()))
         rank = np.zeros(len(sentence), dtype=np.int64)

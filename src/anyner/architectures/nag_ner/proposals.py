@@ -20,7 +20,7 @@ class WrittenBlocks(base.Proposals):
     place: Tensor  # (Q, 5) sentence, word, rank, label, last word of an entity that does not fit
     start: Tensor  # (Q,) probability that an entity begins there
     kind: Tensor  # (Q,) probability of the label
-    score: Tensor  # (Q, K) geometric mean of what was written; 0: there is none
+    score: Tensor  # (Q, K) how sure the words are, 0: there are none
     count: Tensor  # (Q, K) words of it
     words: Tensor  # (Q, K, W) counted from the block's word
     long_score: Tensor  # (Q,) that of an entity that does not fit, 0: there is none

@@ -50,7 +50,6 @@ class BlockTargets:
     """P blocks of entities, sentence by sentence: rank n of a word is its entity with the n-th shortest reach."""
 
     sentence: Integers  # (P,)
-    number: Integers  # (P,) which of its sentence's
     word: Integers  # (P,) where it begins
     rank: Integers  # (P,)
     label: Integers  # (P,)
@@ -76,7 +75,6 @@ def targets_of(gold: GoldArrays, units: UnitsOfWords, longest: int, most: int) -
     np.add.at(starts, (gold.sentence, gold.first), 1)
     return BlockTargets(
         sentence=gold.sentence[kept],
-        number=number_in_sentence(gold.sentence[kept], len(starts)),
         word=gold.first[kept],
         rank=rank,
         label=gold.label[kept],

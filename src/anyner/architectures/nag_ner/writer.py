@@ -14,6 +14,7 @@ from anyner.encoding.encoder import Encoder, States
 from anyner.layers.decoder import Decoder, Memory, Rows
 from anyner.layers.decoder_choice import NewDecoder, chosen_shape
 from anyner.layers.norm import Norm
+from anyner.layers.spanpool import at_words
 from anyner.layers.units import Units, units_of
 from anyner.layers.waves import waves
 
@@ -108,8 +109,7 @@ class Writer(nn.Module):
         copied = self.of_copied(sentences.words)  # (B, M, w)
         word = blocks.word[:, None] + torch.arange(len(self.places) - 1, device=blocks.word.device)  # (Q, T - 1)
         there = word < sentences.states.word_mask.sum(1)[blocks.rows.sentence][:, None]
-        flat = blocks.rows.sentence[:, None] * copied.shape[1] + word.clamp(max=copied.shape[1] - 1)
-        own = copied.flatten(0, 1).index_select(0, flat.flatten()).view(*word.shape, copied.shape[2])
+        own = at_words(copied, blocks.rows.sentence[:, None], word.clamp(max=copied.shape[1] - 1))  # (Q, T - 1, w)
         return functional.pad(torch.where(there[..., None], own, 0.0), (0, 0, 1, 0))
 
     def said(self, sentences: Sentences, blocks: Blocks, written: Tensor) -> Said:

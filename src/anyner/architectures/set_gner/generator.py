@@ -17,6 +17,7 @@ from anyner.layers.decoder import Cache, Decoder, Memory, Rows
 from anyner.layers.decoder_choice import NewDecoder, chosen_shape
 from anyner.layers.decoder_weights import input_scale
 from anyner.layers.norm import Norm
+from anyner.layers.spanpool import at_words
 from anyner.layers.units import Units
 
 HIDDEN = -1e4
@@ -124,7 +125,7 @@ class Generator(nn.Module):
         symbols = asking @ sentences.symbol_keys.T + self.symbol_bias.to(asking.dtype)  # (N, T, labels + 2)
         if self.rules.contiguous:
             following = (last + 1).clamp(max=sentences.keys.shape[1] - 1)
-            pointed = (asking * self._rows_at(sentences.keys, rows, following)).sum(-1, keepdim=True)  # (N, T, 1)
+            pointed = (asking * at_words(sentences.keys, rows.sentence[:, None], following)).sum(-1, keepdim=True)  # (N, T, 1)
             candidates = (last + 1)[..., None]  # (N, T, 1)
         else:
             pointed = rows.from_grid(rows.to_grid(asking) @ sentences.keys.transpose(1, 2), last.shape[1])  # (N, T, U)
@@ -138,13 +139,7 @@ class Generator(nn.Module):
         return torch.cat([symbols, pointed], dim=-1).float().masked_fill(~allowed, HIDDEN).log_softmax(-1)
 
     def _inputs(self, sentences: Sentences, rows: Rows, units: Tensor) -> Tensor:
-        return self._rows_at(sentences.units, rows, units)
-
-    @staticmethod
-    def _rows_at(table: Tensor, rows: Rows, units: Tensor) -> Tensor:
-        """Rows of a table (B, U, w) at units (N, T) of the rows' sentences: (N, T, w)."""
-        flat = rows.sentence[:, None] * table.shape[1] + units
-        return table.flatten(0, 1).index_select(0, flat.flatten()).view(*units.shape, table.shape[-1])
+        return at_words(sentences.units, rows.sentence[:, None], units)
 
 
 def _mapped(here: int, there: int) -> nn.Module:
