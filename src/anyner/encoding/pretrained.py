@@ -24,6 +24,8 @@ from anyner.errors import AnynerError
 
 logging.disable_progress_bar()
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
+_TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
+"""One of these is in every folder that has a tokenizer."""
 _NOT_KEPT = ("auto_map", "_name_or_path", "attn_implementation", "_attn_implementation")
 """Of an encoder's config: what would fetch code from elsewhere when it is built again, or tells where it once lay."""
 
@@ -41,7 +43,7 @@ def pretrained_encoder(config: EncoderConfig, texts: Iterable[str]) -> tuple[Pre
         raise AnynerError(f"encoder.source: no tokenizer in {name!r}: {str(error).strip().splitlines()[0]}") from None
     if not hasattr(tokenizer, "backend_tokenizer"):
         raise AnynerError(f"encoder.source: {name!r} has no fast tokenizer")
-    if Path(name).is_dir() and not any((Path(name) / file).is_file() for file in tokenizer.vocab_files_names.values()):
+    if Path(name).is_dir() and not any((Path(name) / file).is_file() for file in _TOKENIZERS):
         # the library makes an empty one then
         raise AnynerError(f"encoder.source: no tokenizer in {name!r}: none of its files is there")
     backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
