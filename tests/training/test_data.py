@@ -167,7 +167,7 @@ def test_facts_of_a_corpus_and_the_strictest_policy_it_keeps(tiny: Callable[...,
     crossing, gap = facts(((0, 3),), ((2, 5),)), facts(((0, 1), (3, 5)))
     assert [strictest_policy(one) for one in (flat, nested, crossing, gap)] == ["flat", "nested", "all", "flat"]
     assert (gap.lengths, gap.spans, gap.piece_lengths, gap.discontinuous) == ((3,), (5,), (3,), True)
-    assert nested.most_at_one_word == 2
+    assert (nested.most_at_one_word, nested.most_in_a_document) == (2, 2)
     assert (nested.piece_lengths, nested.most_words) == ((6, 1), 40)
     assert not nested.encoder_decoder
 

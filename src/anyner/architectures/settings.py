@@ -27,6 +27,7 @@ class CorpusFacts:
     """Pieces of each entity, gaps not counted."""
     most_at_one_word: int
     """Most entities that begin at one word."""
+    most_in_a_document: int
     most_words: int
     """Words that one window can hold at most."""
     encoder_decoder: bool

@@ -34,6 +34,7 @@ def corpus_facts(
         spans=tuple(entity.last - entity.first + 1 for entity in every),
         piece_lengths=tuple(pieces),
         most_at_one_word=_most_at_one_word(per_document),
+        most_in_a_document=max(map(len, per_document), default=0),
         most_words=window_pieces(encoder, text),
         encoder_decoder=is_encoder_half(encoder.pretrained),
         discontinuous=any(len(entity.fragments) > 1 for entity in every),
