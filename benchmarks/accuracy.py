@@ -35,7 +35,7 @@ def main() -> None:
     test = None if arguments.dev_only else test_documents(recipe)
     with tempfile.TemporaryDirectory() as temporary, TerminalListener() as listener:
         folder = Path(arguments.keep or f"{temporary}/model")
-        trained(recipe, folder, listener)
+        trained(recipe, folder, listener, keep_interrupted=True)
         result = scored(folder, test, arguments.side_by_side)
     name = arguments.name or name_of(recipe)
     path = Path(arguments.output) / f"{name}.json"

@@ -103,7 +103,7 @@ def main() -> None:
     about, sentences = written_by_hand(HERE / "bundled" / f"{arguments.name}.yaml")
     labels = {name: frozenset(listed.split(",")) for name, _, listed in (one.partition("=") for one in arguments.labels)}
     large, folder = anyner.load(arguments.model, device=arguments.device, precision="float32"), BUNDLED / arguments.name
-    save(large, folder, "int8")
+    save(large, folder, "int8", overwrite=True)
     shutil.copy(Path(arguments.model) / RECIPE, folder / RECIPE)
     began = time.perf_counter()
     small = anyner.load(folder, device=arguments.device, precision="float32")

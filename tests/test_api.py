@@ -85,3 +85,12 @@ def test_evaluate_attaches_neighbours_for_a_model_that_reads_them(trained: Path,
     sentences = [anyner.Document(text, doc="d", sentence=n) for n, text in enumerate(["Anna slept.", "Bern woke."])]
     anyner.evaluate(with_context, sentences)
     assert [document.after for document in given] == ["Bern woke.", ""]
+
+
+def test_wrong_arguments_are_told_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(AnynerError, match=r"evaluate takes documents, not the file they are in"):
+        anyner.evaluate(None, "test.jsonl")  # type: ignore[arg-type]
+    with pytest.raises(AnynerError, match=r"changes are a list of key\.sub=value"):
+        anyner.train("recipe.yaml", tmp_path, "training.epochs=1")
+    with pytest.raises(AnynerError, match="not by NoneType"):
+        anyner.load(None)  # type: ignore[arg-type]

@@ -172,3 +172,14 @@ def test_predictions_that_only_a_white_space_word_told_apart_become_the_better_o
     whole = Entity("BodyPart", ((0, 11),), 0.4)
     assert [(e.fragments, e.score) for e in document.with_entities([apart, whole]).entities] == [(((0, 11),), 0.9)]
     assert [(e.fragments, e.score) for e in document.with_entities([whole, apart]).entities] == [(((0, 11),), 0.9)]
+
+
+@pytest.mark.parametrize("fragments", [(0, 5), 5, None, "ab", ((0.5, 5),), ((0, 1, 2),), (("0", "5"),)])
+def test_fragments_of_anything_else_are_told(fragments: Any) -> None:
+    with pytest.raises(InvalidInputError, match="fragment"):
+        Entity("A", fragments)
+
+
+def test_a_text_is_a_str() -> None:
+    with pytest.raises(InvalidInputError, match="a text is a str, got NoneType"):
+        Document(None)  # type: ignore[arg-type]

@@ -1,5 +1,7 @@
 """Settings are frozen; what is wrong with them is told in one line that names the key."""
 
+from typing import Any
+
 import pytest
 from pydantic import Field, ValidationError, model_validator
 
@@ -68,3 +70,20 @@ def test_updated_gives_a_checked_copy() -> None:
         old.updated({"rat": 2}, "here")
     with pytest.raises(AnynerError, match=r"here: 'inner\.size'"):
         old.updated({"inner": {"size": 0}}, "here")
+
+
+class Numbers(Settings):
+    count: int = 3
+    rate: float | None = None
+    switch: bool | None = None
+    anything: dict[str, Any] = {}
+
+
+@pytest.mark.parametrize("plain", [{"count": True}, {"rate": False}, {"rate": float("inf")}, {"rate": float("nan")}])
+def test_yes_and_infinity_are_no_numbers(plain: dict[str, object]) -> None:
+    with pytest.raises(AnynerError, match=r"no switch|finite"):
+        Numbers.of(plain, "here")
+
+
+def test_yes_is_for_switches() -> None:
+    assert Numbers.of({"switch": True, "anything": {"x": True}}, "here").switch is True

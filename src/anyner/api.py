@@ -8,6 +8,7 @@ from typing import Any
 
 from anyner.corpora.neighbours import neighbours_attached
 from anyner.document import Document
+from anyner.errors import AnynerError
 from anyner.evaluation.evaluate import Evaluation, evaluate_documents
 from anyner.inference.recognizer import Recognizer
 from anyner.training.config import Recipe, changed
@@ -23,6 +24,8 @@ def train(
     listener: Listener | None = None,
 ) -> TrainingResult:
     """Trains the model of a recipe (a YAML file or a `Recipe`) into a folder that `anyner.load` reads."""
+    if isinstance(changes, str):
+        raise AnynerError(f"changes are a list of key.sub=value, got the str {changes!r}")
     if not isinstance(recipe, Recipe):
         recipe = Recipe.read(recipe, changes)
     elif changes:
@@ -40,6 +43,8 @@ def evaluate(
     overlap: str | None = None,
 ) -> Evaluation:
     """Strict scores, softer scores, slices and errors of a model on gold documents."""
+    if isinstance(documents, str | Path):
+        raise AnynerError(f"evaluate takes documents, not the file they are in: anyner.read({str(documents)!r}) reads them")
     gold = tuple(documents)
     if recognizer.config.text.context:
         gold = neighbours_attached(gold, recognizer.config.text.context)

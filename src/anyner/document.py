@@ -23,7 +23,13 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 def canonical_fragments(fragments: Iterable[tuple[int, int]]) -> Fragments:
     """Fragments checked, and adjacent ones joined; reversed, empty, unsorted or overlapping ones are refused."""
     joined: list[Fragment] = []
-    for start, end in fragments:
+    try:
+        pairs = [(start, end) for start, end in fragments]
+    except (TypeError, ValueError):
+        raise InvalidInputError(f"fragments are pairs of start and end, got {fragments!r}") from None
+    for start, end in pairs:
+        if type(start) is not int or type(end) is not int:
+            raise InvalidInputError(f"fragment [{start!r}, {end!r}) is not of whole numbers")
         if start < 0 or end <= start:
             raise InvalidInputError(f"fragment [{start}, {end}) is empty, reversed or negative")
         if joined and start < joined[-1][1]:
@@ -119,6 +125,8 @@ class Document:
 
     def __post_init__(self) -> None:
         for text in (self.text, self.before, self.after):
+            if not isinstance(text, str):
+                raise InvalidInputError(f"a text is a str, got {type(text).__name__}")
             if surrogate := _LONE_SURROGATE.search(text):
                 raise InvalidInputError(f"the text has a lone surrogate at character {surrogate.start()}: not valid Unicode")
         if self.words is not None:

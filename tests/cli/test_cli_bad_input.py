@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import shutil
+import threading
 from pathlib import Path
 
 import pytest
@@ -255,3 +256,36 @@ def test_files_that_are_not_there(tiny_model: Path) -> None:
         anyner_command("predict", "-i", name, "-m", tiny_model).assert_one_line(name, "no such file")
     anyner_command("evaluate", tiny_model, "gone.jsonl").assert_one_line("gone.jsonl", "no such file")
     anyner_command("train", "gone.yaml").assert_one_line("gone.yaml")
+
+
+def test_a_file_that_is_not_there_is_told_before_the_others_are_read(tiny_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"\xff\xfe not a text")
+    command = ("predict", "-i", tmp_path / "a.txt", "-i", "nowhere.txt", "--model", tiny_model)
+    anyner_command(*command).assert_one_line("nowhere.txt: no such file or folder")
+
+
+def test_endings_in_capitals_are_texts_too(tiny_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "UP.TXT").write_text("Pain", encoding="utf-8")
+    for source in (tmp_path, tmp_path / "UP.TXT"):
+        answer = anyner_command("predict", "-i", source, "--model", tiny_model, "--format", "jsonl")
+        assert answer.code == 0 and json.loads(answer.out)["text"] == "Pain"
+
+
+def test_results_go_into_a_pipe_by_name(tiny_model: Path, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    link = tmp_path / "found.jsonl"
+    link.symlink_to(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text(encoding="utf-8")))
+    reader.start()
+    answer = anyner_command("predict", "Pain", "--model", tiny_model, "-o", link)
+    reader.join(30)
+    assert answer.code == 0 and json.loads(read[0])["text"] == "Pain"
+
+
+@pytest.mark.parametrize("how", [("--as", "MODEL", "-o", "x"), ("-o", "x", "--resume")])
+def test_an_architecture_is_not_ignored(tiny_model: Path, how: tuple[str, ...]) -> None:
+    arguments = [tiny_model if part == "MODEL" else part for part in how]
+    answer = anyner_command("train", *arguments, "--architecture", "set_gner")
+    assert answer.code == 2 and "--architecture and --encoder are for a new training" in answer.err

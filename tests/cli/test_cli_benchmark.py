@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import anyner
 from anyner.cli import benchmark as command
 from anyner.cli.benchmark import _corpus_name
 from anyner.corpora.synthetic import synthetic
+from anyner.training.progress import EpochRecord, TerminalListener
 
 RECIPE = """
 data: {synthetic: {contiguous: true, train: 30, dev: 10, test: 8}}
@@ -84,6 +86,20 @@ def test_what_is_missing_is_told_before_anything_is_trained(recipe: Path, tmp_pa
 
 def test_results_are_named_by_their_corpus() -> None:
     assert _corpus_name("data/genia/test.jsonl.xz") == "genia"
+    assert _corpus_name("data/genia/dev.jsonl") == "genia-dev"
     assert _corpus_name("posts.jsonl") == "posts"
     assert _corpus_name("test.jsonl") == "test"
     assert _corpus_name("synthetic:contiguous:test") == "synthetic"
+
+
+def test_an_interrupted_training_gives_no_result(recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    epoch = TerminalListener.epoch
+
+    def impatient(listener: TerminalListener, record: EpochRecord) -> None:
+        epoch(listener, record)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(TerminalListener, "epoch", impatient)
+    answer = anyner_command("benchmark", recipe, "-o", tmp_path / "out", "--only", "accuracy", "--set", "training.epochs=3")
+    assert answer.code == 130
+    assert not (tmp_path / "out").exists()

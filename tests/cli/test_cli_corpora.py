@@ -115,3 +115,15 @@ def test_raw_text_becomes_a_format_of_words_with_a_splitter(tmp_path: Path) -> N
     ]
     bad = anyner_command("convert", "synthetic:dev", tmp_path / "x.json", "--to", "w2ner", "--splitter", "nonsense")
     assert bad.code == 2 and "unicode" in bad.err
+
+
+def test_a_splitter_loses_nothing_in_silence(tmp_path: Path) -> None:
+    one = {"tokens": ["Mild", "pain"], "pos": ["JJ", "NN"], "before": "Before .", "after": "After .", "entities": []}
+    two = {"text": "Aspirin-C", "entities": [{"label": "D", "start": 0, "end": 7}, {"label": "D", "start": 0, "end": 6}]}
+    (tmp_path / "in.jsonl").write_text(json.dumps(one) + "\n" + json.dumps(two) + "\n", encoding="utf-8")
+    answer = anyner_command("convert", tmp_path / "in.jsonl", "-", "--to", "jsonl-tokens", "--splitter", "unicode")
+    assert answer.code == 0, answer
+    first, second = (json.loads(line) for line in answer.out.splitlines())
+    assert (first["pos"], first["before"], first["after"]) == (["JJ", "NN"], "Before .", "After .")
+    assert len(second["entities"]) == 1
+    assert "1 entities became equal to others (dropped)" in answer.err

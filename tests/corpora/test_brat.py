@@ -129,3 +129,14 @@ def test_a_folder_with_files_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(AnynerError, match="new or empty folder"):
         write([Document("a")], tmp_path, "brat")
     assert [path.name for path in tmp_path.iterdir()] == ["kept.txt"]
+
+
+def test_a_folder_in_a_folder_is_told(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "sub"):
+        folder.mkdir(exist_ok=True)
+        (folder / "a.txt").write_text("Pain", encoding="utf-8")
+        (folder / "a.ann").write_text("T1\tS 0 4\tPain\n", encoding="utf-8")
+    corpus = read(tmp_path, "brat")
+    assert len(corpus) == 1
+    (problem,) = corpus.problems
+    assert str(tmp_path / "sub") in problem.file and not problem.kept

@@ -117,3 +117,10 @@ def test_lossy_keeps_the_outer_entity_and_tells_the_inner_ones(tmp_path: Path) -
     lost = write([document], tmp_path / "c.conll", "conll", lossy=True)
     assert _found(read(tmp_path / "c.conll").documents[0]) == [("OUT", "a b c"), ("END", "f")]
     assert [("'IN'" in p.what, "'GAP'" in p.what, p.kept) for p in lost] == [(True, False, False), (False, True, False)]
+
+
+def test_a_word_with_a_number_sign_is_no_comment(tmp_path: Path) -> None:
+    corpus = _read(tmp_path, "#begin document x\nAspirin B-Drug\n#1 GENE\nhelps O\n")
+    assert [document.text for document in corpus] == ["Aspirin #1 helps"]
+    (problem,) = corpus.problems
+    assert problem.line == 3 and "malformed" in problem.what

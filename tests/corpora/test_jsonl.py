@@ -166,3 +166,18 @@ def test_a_score_that_is_not_finite_is_not_written(tmp_path: Path) -> None:
     lost = write([document], tmp_path / "x.jsonl", "jsonl", lossy=True)
     assert [(problem.line, problem.kept) for problem in lost] == [(1, True)]
     assert read(tmp_path / "x.jsonl").documents[0].entities[0].score is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"tokens": ["Aspirin", "helps"], "ner_tags": ["B-Drug", "O"]},
+        {"text": "Aspirin helps", "ents": [[0, 7, "Drug"]]},
+        {"text": "Aspirin helps", "entities": [], "spans": [{"start": 0, "end": 7, "label": "Drug"}]},
+    ],
+)
+def test_annotation_that_is_not_read_is_told(tmp_path: Path, line: dict[str, object]) -> None:
+    corpus = _read(tmp_path, line)
+    assert [document.entities for document in corpus] == [()]
+    (problem,) = corpus.problems
+    assert not problem.kept and 'is not read: entities are looked for under "entities"' in problem.what

@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 import torch
 from torch import nn
-from transformers import PreTrainedConfig
+from transformers import BertConfig, PreTrainedConfig
 
 from anyner.encoding.batch import Batch, batch_of
 from anyner.encoding.config import EncoderConfig, Pooling
@@ -181,3 +181,9 @@ def test_word_states_can_be_made_from_kept_pieces(
         encoder.train()
         dropped = encoder.word_layer(torch.ones(*batch.piece_ids.shape, 16), batch)
     assert 0 < (dropped == 0).float().mean() < 0.5  # dropout on words, in training only
+
+
+def test_more_layers_than_there_are_is_told() -> None:
+    pretrained = encoder_from_config(BertConfig(hidden_size=16, num_attention_heads=2, num_hidden_layers=2, intermediate_size=16))
+    with pytest.raises(AnynerError, match=r"encoder\.layers is 3, but the encoder has 2"):
+        Encoder(EncoderConfig(layers=3), pretrained)

@@ -78,6 +78,11 @@ def test_what_was_not_chosen_cannot_be_taken_over(second: TrainingResult, tiny: 
         run(tiny("chosen.epoch=1", "chosen.thresholds.scor=0.4"), tmp_path / "model")
 
 
+def test_what_was_best_for_another_architecture_is_not_taken_over(first: TrainingResult, tiny: Callable[..., Recipe]) -> None:
+    with pytest.raises(AnynerError, match="is a model of biaffine, so that it tells nothing for locate_label"):
+        with_dev(tiny("architecture=locate_label", "head=null"), first.folder)
+
+
 def test_a_model_that_does_not_say_its_epoch_is_named(first: TrainingResult, tiny: Callable[..., Recipe], tmp_path: Path) -> None:
     (tmp_path / "config.json").write_bytes((first.folder / "config.json").read_bytes())
     with pytest.raises(AnynerError, match=r"does not say which epoch was best \(metrics\.json\)"):

@@ -203,3 +203,8 @@ def test_neighbouring_sentences_reach_the_windows(tiny: Callable[..., Recipe]) -
     assert tuple(batch_of([middle], frame).piece_ids[0].tolist()) == (*whole, *middle.after, *frame.suffix)
     assert examples[0].window.before == ()
     assert examples[0].window.after == pieces("Bern is near .")
+
+
+def test_a_share_that_leaves_nothing_to_train_on_is_told() -> None:
+    with pytest.raises(AnynerError, match=r"data\.held_out: a share of 0\.99 leaves no document"):
+        held_out([ANNA, BERN], 0.99)

@@ -116,3 +116,15 @@ def test_yaml_that_is_written_is_read_as_the_same_recipe() -> None:
     recipe = Recipe.of(plain, "here")
     assert Recipe.of(yaml.safe_load(recipe.to_yaml()), "there") == recipe
     assert "epochs" not in recipe.to_yaml()
+
+
+def test_a_key_that_stands_there_twice_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "r.yaml"
+    path.write_text("data: {folder: a}\ntraining: {epochs: 1, epochs: 2}\n", encoding="utf-8")
+    with pytest.raises(AnynerError, match="the key 'epochs' stands there twice"):
+        Recipe.read(path)
+
+
+def test_a_policy_that_is_not_there_is_told_with_all_there_are() -> None:
+    with pytest.raises(AnynerError, match=r"'overlap': .*'auto', 'all', 'nested', 'flat' or 'longest', got 'foo'"):
+        Recipe.of({"data": {"synthetic": {}}, "overlap": "foo"}, "recipe")

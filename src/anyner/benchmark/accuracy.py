@@ -14,21 +14,22 @@ from anyner.api import evaluate, train
 from anyner.benchmark.record import header
 from anyner.document import Document
 from anyner.errors import AnynerError
-from anyner.storage.files import RECIPE
+from anyner.storage.files import CONFIG, RECIPE
 from anyner.storage.load import load
 from anyner.training.config import Recipe
 from anyner.training.data import read_data
 from anyner.training.progress import Listener
 
 
-def trained(recipe: Recipe, folder: Path, listener: Listener | None) -> None:
-    """A training that is interrupted is scored all the same, with the best epoch so far; the result says how many there were."""
+def trained(recipe: Recipe, folder: Path, listener: Listener | None, keep_interrupted: bool = False) -> None:
+    """With `keep_interrupted` a training that is interrupted can be scored all the same, with the best epoch so far; the result
+    says how many there were."""
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
     try:
         train(recipe, folder, listener=listener)
     except KeyboardInterrupt:
-        if not (folder / "config.json").is_file():
+        if not keep_interrupted or not (folder / CONFIG).is_file():
             raise
 
 

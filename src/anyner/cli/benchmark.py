@@ -149,7 +149,9 @@ def _measure(part: str, model: Path, wanted: _Wanted) -> None:
 
 
 def _corpus_name(corpus: str) -> str:
-    """data/genia/test.jsonl.xz -> genia, posts.jsonl -> posts, synthetic:test -> synthetic."""
+    """data/genia/test.jsonl.xz -> genia, data/genia/dev.jsonl -> genia-dev, posts.jsonl -> posts, synthetic:test -> synthetic."""
     path = Path(corpus.split(":", maxsplit=1)[0])
     stem = path.name.split(".")[0]
-    return path.parent.name if stem in ("train", "dev", "test") and path.parent.name else stem
+    if stem not in ("train", "dev", "test") or not path.parent.name:
+        return stem
+    return path.parent.name if stem == "test" else f"{path.parent.name}-{stem}"

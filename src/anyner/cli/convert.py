@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -74,8 +75,19 @@ def _in_words(corpus: Corpus, splitter: str) -> Corpus:
         aligned = to_words(document.entities, [start for start, _ in words], [end for _, end in words])
         problems += [Problem(document.id or "document", number, str(one), one.widened is not None) for one in aligned.misaligned]
         entities = [Entity(one.label, one.fragments, one.score) for one in aligned.entities]
-        own = {"id": document.id, "doc": document.doc, "sentence": document.sentence, "labels": document.labels}
-        documents.append(Document.from_words([document.text[start:end] for start, end in words], entities, **own))
+        gone = sum(one.widened is None for one in aligned.misaligned)
+        if merged := len(document.entities) - gone - len(entities):
+            problems.append(Problem(document.id or "document", number, f"{merged} entities became equal to others", False))
+        kept = ("id", "doc", "sentence", "labels", "before", "after")
+        cut = Document.from_words(
+            [document.text[start:end] for start, end in words], entities, **{name: getattr(document, name) for name in kept}
+        )
+        if document.pos is not None:
+            if document.words == tuple(words):
+                cut = replace(cut, pos=document.pos)
+            else:
+                problems.append(Problem(document.id or "document", number, "tags of other words are left out", False))
+        documents.append(cut)
     return Corpus(tuple(documents), tuple(problems))
 
 

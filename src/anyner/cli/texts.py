@@ -15,13 +15,23 @@ _TEXT_ENDINGS = (".txt", ".txt.gz", ".txt.xz")
 
 
 def documents_of(text: str | None, files: Sequence[str], lines: bool, context: int) -> Iterator[Document]:
-    """The documents in order. With `lines` every line of stdin or of a text file is one, empty ones included."""
+    """The documents in order. With `lines` every line of stdin or of a text file is one, empty ones included.
+
+    A file that is not there is told before any is read.
+    """
+    for name in files:
+        if name != "-" and not name.startswith("synthetic") and not Path(name).exists():
+            raise AnynerError(f"{name}: no such file or folder")
+    return _documents_of(text, files, lines, context)
+
+
+def _documents_of(text: str | None, files: Sequence[str], lines: bool, context: int) -> Iterator[Document]:
     if text is not None:
         yield from _stdin(lines) if text == "-" else [Document(text)]
     for name in files:
         if name == "-":
             yield from _stdin(lines)
-        elif name.endswith(_TEXT_ENDINGS):
+        elif name.lower().endswith(_TEXT_ENDINGS):
             yield from _text_file(Path(name), lines)
         elif texts := _texts_in(Path(name)):
             for path in texts:
@@ -42,7 +52,7 @@ def _texts_in(folder: Path) -> list[Path]:
     """The text files of a folder that holds no annotation; with .ann files it is a brat corpus."""
     if not folder.is_dir() or any(folder.glob("*.ann")):
         return []
-    return sorted(path for path in folder.iterdir() if path.name.endswith(_TEXT_ENDINGS))
+    return sorted(path for path in folder.iterdir() if path.name.lower().endswith(_TEXT_ENDINGS))
 
 
 def _text_file(path: Path, lines: bool) -> Iterator[Document]:

@@ -51,6 +51,8 @@ def train(
     """
     if recipe is not None and (data or architecture or encoder):
         raise typer.BadParameter("--data, --architecture and --encoder stand in for RECIPE: change one with --set")
+    if (resume or as_model is not None) and (architecture or encoder):
+        raise typer.BadParameter("--architecture and --encoder are for a new training with --data")
     if as_model is not None and (resume or data):
         raise typer.BadParameter("--as starts a new training, with a RECIPE or with that of MODEL")
     if as_model is not None and output is None:

@@ -39,6 +39,9 @@ def _read(path: Path) -> Corpus:
         document, found = _read_pair(stem)
         documents += [] if document is None else [document]
         problems += found
+    for folder in sorted(path.iterdir()) if path.is_dir() else ():
+        if folder.is_dir() and any(folder.glob("*.ann")):
+            problems.append(Problem(str(folder), 0, "a folder in a folder is not read: name it by itself", False))
     return Corpus(tuple(documents), tuple(problems))
 
 

@@ -92,6 +92,9 @@ def _columns(text: str) -> list[str]:
     return [column.strip(" ") for column in text.split("\t")] if "\t" in text else _RUN_OF_BLANKS.split(text.lstrip(" "))
 
 
+_COMMENTS = ("#", "#begin", "#end")
+
+
 def _tagged(columns: list[str], line: int, log: ProblemLog) -> TaggedWord | None:
     word, tag = columns[0], columns[-1]
     pos = columns[1] if len(columns) == 4 else ""
@@ -100,8 +103,8 @@ def _tagged(columns: list[str], line: int, log: ProblemLog) -> TaggedWord | None
             return TaggedWord(line, word, tag, pos)
         log.dropped(line, "a tag without a word")
         return None
-    if word.startswith("#") and len(columns) > 1:
-        return None  # a comment line, as CoNLL-U has them; the word "#" comes with a tag
+    if word in _COMMENTS and len(columns) > 1:
+        return None  # a comment line, as CoNLL-U and OntoNotes have them; the word "#" comes with a tag
     if len(columns) == 1:
         log.kept(line, f"word {shown(word)} has no tag, read as O")
         return TaggedWord(line, word, "")

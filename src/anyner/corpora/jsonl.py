@@ -18,6 +18,8 @@ from anyner.document import Document
 from anyner.errors import InvalidInputError
 
 _ENTITY_KEYS = ("entities", "spans", "label", "labels")
+_OTHER_ANNOTATION = ("ents", "ner", "ner_tags", "tags", "iob", "annotations")
+"""Where other tools put what is not read here: left out in silence it would be lost."""
 _FREE_TEXT_KEYS = ("before", "after")
 
 
@@ -124,6 +126,9 @@ def _entity_key(item: dict[str, Any]) -> str | None:
 def _claims(item: dict[str, Any], line: int, log: ProblemLog, in_words: bool) -> Iterator[Claim]:
     key = _entity_key(item)
     entries = [] if key is None else item[key]
+    for other in (*_ENTITY_KEYS[:-1], *_OTHER_ANNOTATION):  # `labels` that are no entities are told elsewhere
+        if other != key and item.get(other):
+            log.dropped(line, f'"{other}" is not read: entities are looked for under "{key or _ENTITY_KEYS[0]}"')
     if not isinstance(entries, list):
         log.dropped(line, f'"{key}" is not a list')
         return

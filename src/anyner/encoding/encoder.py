@@ -69,6 +69,9 @@ class Encoder(nn.Module):
     def __init__(self, config: EncoderConfig, pretrained: PreTrainedModel, features: FeatureVocabulary | None = None) -> None:
         """`features` are the vocabularies of the word features; needed where the config asks for any."""
         super().__init__()
+        there = getattr(pretrained.config, "num_hidden_layers", config.layers)
+        if config.layers > there:
+            raise AnynerError(f"encoder.layers is {config.layers}, but the encoder has {there}")
         self.config = config
         self.features = features
         self.pretrained: PreTrainedModel = pretrained

@@ -15,10 +15,10 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
 
     A link is followed; what is there and is no file (a pipe, a device) is written to as it is.
     """
-    target = path.resolve()
-    if target.exists() and not target.is_file():
-        write(target)
+    if path.exists() and not path.is_file():  # asked before links are followed: those of pipes lead nowhere
+        write(path)
         return
+    target = path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:

@@ -55,6 +55,8 @@ def _device(named: str | torch.device | None) -> torch.device:
 
 def find(name: str | Path) -> Path:
     """The folder a name stands for."""
+    if not isinstance(name, str | Path):
+        raise AnynerError(f"a model is named by a folder, a bundled name or a hub id, not by {type(name).__name__}")
     folder = Path(name).expanduser()
     if folder.is_dir():
         return folder

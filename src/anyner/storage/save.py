@@ -7,15 +7,18 @@ from tempfile import TemporaryDirectory
 
 from safetensors.torch import save_file
 
+from anyner.errors import AnynerError
 from anyner.inference.config import WeightFormat
 from anyner.inference.recognizer import Recognizer
 from anyner.storage.files import CONFIG, WEIGHTS, write_text, write_whole
 from anyner.storage.quantized import to_stored
 
 
-def save(recognizer: Recognizer, folder: str | Path, weights: WeightFormat = "float32") -> Path:
+def save(recognizer: Recognizer, folder: str | Path, weights: WeightFormat = "float32", *, overwrite: bool = False) -> Path:
     """Writes config, weights and vocabulary. Cut short at any moment it leaves the old model, the new one, or none."""
     target = Path(folder)
+    if (target / CONFIG).exists() and not overwrite:
+        raise AnynerError(f"{target} already holds a model: choose another folder, or overwrite=True")
     target.mkdir(parents=True, exist_ok=True)
     config = recognizer.config.updated({"weights": weights}, CONFIG)
     head = recognizer.model.head

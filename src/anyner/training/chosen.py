@@ -29,4 +29,6 @@ def chosen_by(folder: Path) -> Chosen:
 
 def with_dev(recipe: Recipe, folder: Path) -> Recipe:
     """A recipe with what was best for the model in a folder: nothing is left to choose on dev."""
+    if (architecture := read_config(folder).architecture) != recipe.architecture:
+        raise AnynerError(f"{folder}: is a model of {architecture}, so that it tells nothing for {recipe.architecture}")
     return recipe.updated({"chosen": chosen_by(folder).model_dump()}, "recipe")

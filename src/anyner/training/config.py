@@ -12,7 +12,6 @@ from pydantic import BeforeValidator, Field, model_validator
 from anyner.encoding.config import EncoderConfig
 from anyner.errors import AnynerError
 from anyner.inference.config import Precision
-from anyner.overlap import Policy
 from anyner.settings import Settings
 from anyner.text.config import TextConfig
 
@@ -140,6 +139,18 @@ class Chosen(Settings):
     """The model's; those left out have their defaults."""
 
 
+class _NoKeyTwice(yaml.SafeLoader):
+    """Of two equal keys YAML's readers keep the last, and say nothing."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if key.value in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"the key {key.value!r} stands there twice", key.start_mark)
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
 class Recipe(Settings):
     data: DataConfig
     encoder: EncoderConfig = EncoderConfig()
@@ -149,7 +160,7 @@ class Recipe(Settings):
     """Settings of the architecture, as its own page lists them."""
     options: dict[str, Any] = Field(default_factory=dict)
     """What can be chosen for each call (steps, beams, samples …), as the architecture's page lists it: the model's defaults."""
-    overlap: Policy | Literal["auto"] = "auto"
+    overlap: Literal["auto", "all", "nested", "flat", "longest"] = "auto"
     """auto: the strictest policy that the training corpus keeps (flat, nested or all)."""
     training: TrainingConfig = TrainingConfig()
     adapting: AdaptingConfig = AdaptingConfig()
@@ -170,7 +181,7 @@ class Recipe(Settings):
         if not file.is_file():
             raise AnynerError(f"{path}: is a folder, not a recipe" if file.is_dir() else f"there is no recipe {path}")
         try:
-            plain = yaml.safe_load(file.read_text(encoding="utf-8"))
+            plain = yaml.load(file.read_text(encoding="utf-8"), Loader=_NoKeyTwice)
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             raise AnynerError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
         if not isinstance(plain, dict):

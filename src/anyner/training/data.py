@@ -79,6 +79,8 @@ def held_out(documents: Sequence[Document], share: float) -> tuple[tuple[Documen
     in_order = list(dict.fromkeys(homes))
     chosen = set(in_order[-max(1, round(len(in_order) * share)) :])
     train = tuple(document for document, home in zip(documents, homes, strict=True) if home not in chosen)
+    if not train:
+        raise AnynerError(f"data.held_out: a share of {share:g} leaves no document to train on")
     return train, tuple(document for document, home in zip(documents, homes, strict=True) if home in chosen)
 
 

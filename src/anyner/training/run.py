@@ -219,7 +219,7 @@ class _Keeper:
         config = self._recognizer.config
         if tuned is not None:
             config = config.updated({"thresholds": dict(tuned.thresholds)}, CONFIG)
-        save(Recognizer(self._recognizer.model, self._recognizer.vocabulary, config), self._folder)
+        save(Recognizer(self._recognizer.model, self._recognizer.vocabulary, config), self._folder, overwrite=True)
         metrics = {"dev": tuned.score.to_json() if tuned is not None else None, "documents": len(self._data.dev)}
         write_text(self._folder / METRICS, json.dumps(metrics, indent=2) + "\n")
 
