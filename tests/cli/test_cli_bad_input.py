@@ -289,3 +289,11 @@ def test_an_architecture_is_not_ignored(tiny_model: Path, how: tuple[str, ...]) 
     arguments = [tiny_model if part == "MODEL" else part for part in how]
     answer = anyner_command("train", *arguments, "--architecture", "set_gner")
     assert answer.code == 2 and "--architecture and --encoder are for a new training" in answer.err
+
+
+def test_labels_that_brat_cannot_hold_are_told_before_anything_is_read(broken_model: Path, tmp_path: Path) -> None:
+    labels = json.loads((broken_model / "config.json").read_text())["labels"]
+    changed_config(broken_model, labels=["Body Part", *labels[1:]])
+    answer = anyner_command("predict", "Pain", "--model", broken_model, "--format", "brat", "-o", tmp_path / "found")
+    answer.assert_one_line("brat cannot hold the model's label 'Body Part'")
+    assert not (tmp_path / "found").exists()

@@ -78,6 +78,9 @@ def predict(
     from anyner.cli.texts import documents_of
 
     recognizer = load_model(model, device)
+    blank = next((label for label in recognizer.config.labels if len(label.split()) > 1), None)
+    if chosen is OutputFormat.BRAT and blank is not None:
+        raise AnynerError(f"brat cannot hold the model's label {blank!r}, for the white space in it: choose another format")
     documents = recognizer.stream(
         documents_of(text, files or (), lines, recognizer.config.text.context),
         options=options,

@@ -81,4 +81,5 @@ def _recognised(path: Path) -> Format:
             raise AnynerError(f"{path}: is a folder of several corpora ({_names(splits)}): name one of them")
         raise AnynerError(f"{path}: is a folder without .ann files, so no brat corpus")
     what = "is in no format known here" if head.strip() else "is empty"
-    raise AnynerError(f"{path}: {what}: name one of {', '.join(one.name for one in FORMATS)} to read it all the same")
+    known = ", ".join(one.name for one in FORMATS)
+    raise AnynerError(f"{path}: {what} ({known}); plain text ends in .txt, and anyner convert --from FORMAT takes your word")
