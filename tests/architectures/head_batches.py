@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
+from anyner.architectures.base import Head
+from anyner.architectures.draw import Draw
 from anyner.encoding.batch import training_batch
 from anyner.encoding.encoder import States
 from anyner.encoding.gold import Example, Gold
@@ -54,3 +57,18 @@ def gold_of(
     gold = training_batch([Example.of(window, own, LABELS, known) for window, own, known in listed], Frame((1,), (2,), 0, 3)).gold
     assert gold is not None
     return gold
+
+
+INEXPRESSIBLE: list[tuple[dict[str, Any], WordEntity]] = [
+    ({"contiguous": True}, WordEntity("A", ((0, 1), (3, 4)))),
+    ({"farthest": 3}, WordEntity("A", ((0, 4),))),
+]
+"""Settings of heads that write entities, and an entity that they cannot write."""
+
+
+@torch.no_grad()
+def assert_no_target(head: Head, entity: WordEntity) -> None:
+    """It would be an impossible one: losses of thousands, or below zero."""
+    with_it, without = (head.loss(states_of(), gold_of(entities=[own, [], []]), Draw(0, 1)) for own in ([entity], []))
+    for name, part in without.items():
+        assert torch.equal(with_it[name].numerator, part.numerator), name

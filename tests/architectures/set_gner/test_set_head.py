@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from head_batches import LABELS, LENGTHS, gold_of, states_of
+from head_batches import INEXPRESSIBLE, LABELS, LENGTHS, assert_no_target, gold_of, states_of
 from set_batches import FITTED, decoding, head_of
 from stand_ins import entities_alone_and_together
 
@@ -53,17 +53,9 @@ def test_generation_is_the_weighted_loss_of_every_row(weighting: str) -> None:
     assert parts["parts"].weight == (CODE_LOSSES["parts"] if weighting == "code" else 1.0)
 
 
-@pytest.mark.parametrize(
-    ("settings", "entity"),
-    [({"contiguous": True}, WordEntity("A", ((0, 1), (3, 4)))), ({"farthest": 3}, WordEntity("A", ((0, 4),)))],
-)
-@torch.no_grad()
+@pytest.mark.parametrize(("settings", "entity"), INEXPRESSIBLE)
 def test_what_the_settings_cannot_express_is_no_target(settings: dict[str, Any], entity: WordEntity) -> None:
-    """It would be an impossible one: losses of thousands, or below zero."""
-    head, draw = head_of(**settings).eval(), Draw(0, 1)
-    with_it, without = (head.loss(states_of(), gold_of(entities=[own, [], []]), draw) for own in ([entity], []))
-    for name, part in without.items():
-        assert torch.equal(with_it[name].numerator, part.numerator), name
+    assert_no_target(head_of(**settings).eval(), entity)
 
 
 @pytest.mark.parametrize("switches", SWITCHES, ids=str)
