@@ -103,3 +103,13 @@ def test_an_interrupted_training_gives_no_result(recipe: Path, tmp_path: Path, m
     answer = anyner_command("benchmark", recipe, "-o", tmp_path / "out", "--only", "accuracy", "--set", "training.epochs=3")
     assert answer.code == 130
     assert not (tmp_path / "out").exists()
+
+
+def test_results_of_another_recipe_are_not_written_over(recipe: Path, tmp_path: Path) -> None:
+    command = ("benchmark", recipe, "-o", tmp_path / "out", "--only", "accuracy", "-q")
+    assert anyner_command(*command, "--set", "training.epochs=1").code == 0
+    (path,) = (tmp_path / "out").iterdir()
+    before = path.read_bytes()
+    anyner_command(*command).assert_one_line(f"{path} holds something else than a result of this recipe")
+    assert path.read_bytes() == before
+    assert anyner_command(*command, "--set", "training.epochs=1").code == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -30,6 +31,12 @@ class _Wanted:
     documents: tuple[Document, ...] | None
     output: Path
     repeats: int
+
+    def path(self, recipe: Recipe, part: str = "accuracy") -> Path:
+        from anyner.benchmark.accuracy import name_of
+
+        name = name_of(recipe, _corpus_name(self.corpus) if self.corpus else None)
+        return self.output / (f"{name}.json" if part == "accuracy" else f"{part}-{name}.json")
 
 
 def benchmark(
@@ -68,7 +75,10 @@ def benchmark(
     with ExitStack() as stack:
         if Path(subject).suffix in (".yaml", ".yml"):
             folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            models = _trained(_recipes(subject, changes or [], seeds, needs_test=wanted.documents is None), folder, quiet)
+            recipes = _recipes(subject, changes or [], seeds, needs_test=wanted.documents is None)
+            for recipe in recipes:
+                _check_free(wanted.path(recipe), recipe)
+            models = _trained(recipes, folder, quiet)
         else:
             if changes or keep or seeds > 1:
                 raise typer.BadParameter("--set, --seeds and --keep are for a recipe; this is a model that is trained")
@@ -109,6 +119,18 @@ def _recipes(recipe: str, changes: list[str], seeds: int, needs_test: bool) -> l
     return [Recipe.read(recipe, [*changes, f"training.seed={own.training.seed + number}"]) for number in range(seeds)]
 
 
+def _check_free(path: Path, recipe: Recipe) -> None:
+    """Results of the same recipe are written anew; those of another would be lost."""
+    if not path.is_file():
+        return
+    try:
+        other = json.loads(path.read_text(encoding="utf-8"))["recipe"]
+    except (ValueError, KeyError, TypeError):
+        other = None
+    if other != recipe.model_dump(mode="json", exclude_defaults=True):
+        raise AnynerError(f"{path} holds something else than a result of this recipe: choose another folder with -o")
+
+
 def _trained(recipes: list[Recipe], folder: Path, quiet: bool) -> list[Path]:
     from anyner.benchmark.accuracy import name_of, trained
     from anyner.training.progress import Silent, TerminalListener
@@ -124,7 +146,7 @@ def _trained(recipes: list[Recipe], folder: Path, quiet: bool) -> list[Path]:
 
 
 def _measure(part: str, model: Path, wanted: _Wanted) -> None:
-    from anyner.benchmark.accuracy import name_of, scored, test_documents, training_of
+    from anyner.benchmark.accuracy import scored, test_documents, training_of
     from anyner.benchmark.memory import memory
     from anyner.benchmark.record import write
     from anyner.benchmark.speed import speed
@@ -132,16 +154,17 @@ def _measure(part: str, model: Path, wanted: _Wanted) -> None:
 
     recipe, _ = training_of(model)
     documents = wanted.documents if wanted.documents is not None else test_documents(recipe)
-    name, output = name_of(recipe, _corpus_name(wanted.corpus) if wanted.corpus else None), wanted.output
+    path = wanted.path(recipe, part)
     result: dict[str, Any]
     if part == "accuracy":
-        result, path = scored(model, documents, scored_on=wanted.corpus), output / f"{name}.json"
+        _check_free(path, recipe)
+        result = scored(model, documents, scored_on=wanted.corpus)
         told = f"strict F1 {100 * result['test']['strict']['f1']:.2f} on {len(documents):,} documents"
     elif part == "speed":
-        result, path = speed(load(model), documents, repeats=wanted.repeats), output / f"speed-{name}.json"
+        result = speed(load(model), documents, repeats=wanted.repeats)
         told = f"{result['end_to_end_sentences_per_second']:,.0f} documents a second, device ratio {result['device_ratio']:.2f}"
     else:
-        result, path = memory(str(model), WORDS), output / f"memory-{name}.json"
+        result = memory(str(model), WORDS)
         grown = result["growth_beyond_bytes"] / 2**20
         told = f"{grown:,.1f} MiB more for {WORDS[1]:,} words than for {WORDS[0]:,}"
     write(result, path)
