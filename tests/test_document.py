@@ -3,6 +3,7 @@
 from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -178,6 +179,11 @@ def test_predictions_that_only_a_white_space_word_told_apart_become_the_better_o
 def test_fragments_of_anything_else_are_told(fragments: Any) -> None:
     with pytest.raises(InvalidInputError, match="fragment"):
         Entity("A", fragments)
+
+
+def test_whole_numbers_of_other_kinds_are_whole_numbers() -> None:
+    assert Entity("A", ((np.int64(0), np.int32(4)),)) == Entity("A", ((0, 4),))  # type: ignore[arg-type]
+    assert type(Entity("A", ((np.int64(0), 4),)).start) is int  # type: ignore[arg-type]
 
 
 def test_a_text_is_a_str() -> None:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from operator import attrgetter
+from operator import attrgetter, index
 from typing import Any
 
 from anyner.errors import InvalidInputError
@@ -24,12 +24,10 @@ def canonical_fragments(fragments: Iterable[tuple[int, int]]) -> Fragments:
     """Fragments checked, and adjacent ones joined; reversed, empty, unsorted or overlapping ones are refused."""
     joined: list[Fragment] = []
     try:
-        pairs = [(start, end) for start, end in fragments]
+        pairs = [(index(start), index(end)) for start, end in fragments]  # whole numbers of any kind, numpy's too
     except (TypeError, ValueError):
-        raise InvalidInputError(f"fragments are pairs of start and end, got {fragments!r}") from None
+        raise InvalidInputError(f"fragments are pairs of whole numbers, start and end, got {fragments!r}") from None
     for start, end in pairs:
-        if type(start) is not int or type(end) is not int:
-            raise InvalidInputError(f"fragment [{start!r}, {end!r}) is not of whole numbers")
         if start < 0 or end <= start:
             raise InvalidInputError(f"fragment [{start}, {end}) is empty, reversed or negative")
         if joined and start < joined[-1][1]:
