@@ -22,8 +22,7 @@ from anyner.training.progress import Listener
 
 
 def trained(recipe: Recipe, folder: Path, listener: Listener | None, keep_interrupted: bool = False) -> None:
-    """With `keep_interrupted` a training that is interrupted can be scored all the same, with the best epoch so far; the result
-    says how many there were."""
+    """With `keep_interrupted` one that is cut short can be scored by its best epoch so far; the result tells how many it had."""
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
     try:

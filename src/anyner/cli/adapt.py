@@ -12,7 +12,7 @@ import typer
 def adapt(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="The recipe whose encoder learns, from its training texts.")],
     texts: Annotated[
-        list[str] | None, typer.Argument(metavar="[TEXTS]...", help="More to learn from: text files, folders of them, corpora.")
+        list[str] | None, typer.Argument(metavar="TEXTS", help="More to learn from: text files, folders of them, corpora.")
     ] = None,
     *,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Where the encoder goes.")],

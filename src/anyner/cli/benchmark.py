@@ -32,7 +32,7 @@ class _Wanted:
     output: Path
     repeats: int
 
-    def path(self, recipe: Recipe, part: str = "accuracy") -> Path:
+    def path(self, recipe: Recipe, part: str) -> Path:
         from anyner.benchmark.accuracy import name_of
 
         name = name_of(recipe, _corpus_name(self.corpus) if self.corpus else None)
@@ -76,8 +76,9 @@ def benchmark(
         if Path(subject).suffix in (".yaml", ".yml"):
             folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory()))
             recipes = _recipes(subject, changes or [], seeds, needs_test=wanted.documents is None)
-            for recipe in recipes:
-                _check_free(wanted.path(recipe), recipe)
+            if "accuracy" in parts:  # before any is trained
+                for recipe in recipes:
+                    _check_free(wanted.path(recipe, "accuracy"), recipe)
             models = _trained(recipes, folder, quiet)
         else:
             if changes or keep or seeds > 1:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +14,8 @@ from anyner.errors import AnynerError
 
 if TYPE_CHECKING:
     from anyner.corpora.corpus import Corpus, Problem
+    from anyner.document import Document
+    from anyner.text.words import SplitterName
 
 _BY_ENDING = {".jsonl": "jsonl", **dict.fromkeys((".conll", ".bio", ".iob", ".iob2", ".iobes"), "conll")}
 
@@ -62,33 +63,40 @@ def convert(
 
 
 def _in_words(corpus: Corpus, splitter: str) -> Corpus:
-    """The documents cut into words; entities that do not sit on them are widened, and that is a problem to tell."""
+    """The documents cut into words; what does not sit on them is a problem to tell."""
     from anyner.corpora.corpus import Corpus, Problem
-    from anyner.document import Document, Entity
-    from anyner.text.align import to_words
-    from anyner.text.words import iterate_words
 
     name = checked_splitter(splitter)
     documents, problems = [], []
     for number, document in enumerate(corpus, 1):
-        words = list(iterate_words(document.text, name))
-        aligned = to_words(document.entities, [start for start, _ in words], [end for _, end in words])
-        problems += [Problem(document.id or "document", number, str(one), one.widened is not None) for one in aligned.misaligned]
-        entities = [Entity(one.label, one.fragments, one.score) for one in aligned.entities]
-        gone = sum(one.widened is None for one in aligned.misaligned)
-        if merged := len(document.entities) - gone - len(entities):
-            problems.append(Problem(document.id or "document", number, f"{merged} entities became equal to others", False))
-        kept = ("id", "doc", "sentence", "labels", "before", "after")
-        cut = Document.from_words(
-            [document.text[start:end] for start, end in words], entities, **{name: getattr(document, name) for name in kept}
-        )
-        if document.pos is not None:
-            if document.words == tuple(words):
-                cut = replace(cut, pos=document.pos)
-            else:
-                problems.append(Problem(document.id or "document", number, "tags of other words are left out", False))
+        cut, told = _cut(document, name)
         documents.append(cut)
+        problems += [Problem(document.id or "document", number, what, kept) for what, kept in told]
     return Corpus(tuple(documents), tuple(problems))
+
+
+def _cut(document: Document, splitter: SplitterName) -> tuple[Document, list[tuple[str, bool]]]:
+    """The document in words, entities widened to them; and what became of those and of tags, with whether it was kept."""
+    from anyner.document import Document, Entity
+    from anyner.text.align import to_words
+    from anyner.text.words import iterate_words
+
+    words = list(iterate_words(document.text, splitter))
+    aligned = to_words(document.entities, [start for start, _ in words], [end for _, end in words])
+    told = [(str(one), one.widened is not None) for one in aligned.misaligned]
+    gone = sum(not kept for _, kept in told)
+    if merged := len(document.entities) - gone - len(aligned.entities):
+        told.append((f"{merged} entities became equal to others", False))
+    same_words = document.words == tuple(words)
+    if document.pos is not None and not same_words:
+        told.append(("tags of other words are left out", False))
+    cut = Document.from_words(
+        [document.text[start:end] for start, end in words],
+        [Entity(one.label, one.fragments, one.score) for one in aligned.entities],
+        pos=document.pos if same_words else None,
+        **{field: getattr(document, field) for field in ("id", "doc", "sentence", "labels", "before", "after")},
+    )
+    return cut, told
 
 
 def _format_of(target: str) -> str:

@@ -86,6 +86,11 @@ def tell_problems(problems: Sequence[Problem], shown: int = 5) -> None:
         typer.echo(f"  and {len(problems) - shown} more: anyner inspect --problems lists them", err=True)
 
 
+def is_there(name: str) -> bool:
+    """Whether a name stands for something that can be read: stdin, the embedded corpus, a file or a folder."""
+    return name == "-" or _embedded(name) is not None or Path(name).exists()
+
+
 def _embedded(name: str) -> _Embedded | None:
     first, *rest = name.split(":")
     if first != "synthetic":

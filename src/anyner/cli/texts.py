@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from anyner.cli.corpus import STDIN, read_corpus, tell_problems
+from anyner.cli.corpus import STDIN, is_there, read_corpus, tell_problems
 from anyner.corpora.textfiles import BYTE_ORDER_MARK, numbered_lines, whole_text
 from anyner.document import Document
 from anyner.errors import AnynerError, InvalidInputError
@@ -20,7 +20,7 @@ def documents_of(text: str | None, files: Sequence[str], lines: bool, context: i
     A file that is not there is told before any is read.
     """
     for name in files:
-        if name != "-" and not name.startswith("synthetic") and not Path(name).exists():
+        if not is_there(name):
             raise AnynerError(f"{name}: no such file or folder")
     return _documents_of(text, files, lines, context)
 
