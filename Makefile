@@ -1,4 +1,4 @@
-# make demo   sets everything up, trains a small model on the embedded corpus and shows what it finds
+# make demo   sets everything up, shows what the bundled models find and fine-tunes one on the embedded corpus
 # make test   sets everything up and runs lint, types, layers and tests
 # make lint   the checks without the tests
 # make bench  speed ratios of the demo model on this machine
@@ -34,7 +34,7 @@ test: lint
 	$(BIN)/pytest -n 2 --dist loadfile -m "not slow and not gpu"
 
 bench: $(INSTALLED)
-	test -f runs/demo/config.json || $(BIN)/anyner train recipes/biaffine/demo.yaml -o runs/demo
+	test -f runs/demo/config.json || $(BIN)/anyner train recipes/biaffine/demo-bundled.yaml -o runs/demo
 	$(BIN)/anyner convert synthetic:contiguous:test runs/demo-test.jsonl
 	$(BIN)/python benchmarks/speed.py runs/demo runs/demo-test.jsonl
 

@@ -1,12 +1,17 @@
 """Makes a bundled model of a trained one: int8 weights, figures on test corpora, and a card that shows what it gets wrong.
 
 python benchmarks/bundle.py runs/general general-en --corpus data/conll03 --corpus data/btc --labels btc=PER,ORG,LOC
+
+What the model remembers of the machine it was trained on gets a name for everyone with
+--rename models/minilm=sentence-transformers/all-MiniLM-L6-v2; absolute paths are refused.
 """
 
 from __future__ import annotations
 
 import argparse
-import shutil
+import re
+import shlex
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -21,12 +26,13 @@ from anyner.benchmark.record import header, write
 from anyner.corpora.neighbours import neighbours_attached
 from anyner.document import Document, Entity
 from anyner.inference.recognizer import Recognizer
-from anyner.storage.files import CARD, RECIPE, WEIGHTS, write_text
+from anyner.storage.files import CARD, CONFIG, RECIPE, WEIGHTS, write_text
 from anyner.storage.save import save
 
 HERE = Path(__file__).resolve().parent
 BUNDLED = HERE.parent / "src/anyner/storage/bundled"
 GAP = " … "
+_PLACE = re.compile(r"(?<![\w./:])~?/[\w.-]+/[^\s\"',:]*")
 CASINGS: dict[str, Callable[[str], str]] = {"lower": str.lower, "upper": str.upper}
 
 
@@ -90,6 +96,15 @@ def scores(small: Recognizer, large: Recognizer, corpus: str, labels: Mapping[st
     }
 
 
+def for_everyone(text: str, names: Mapping[str, str], where: str) -> str:
+    """The text with other names for places of this machine; one that is left is refused."""
+    for old, new in names.items():
+        text = re.sub(rf"(?<![\w./-]){re.escape(old)}(?![\w.-])", new.replace("\\", r"\\"), text)
+    if left := _PLACE.search(text):
+        sys.exit(f"{where} names {left[0]}, which is a place of one machine: give it another name with --rename OLD=NEW")
+    return text
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="folder of the trained model")
@@ -97,20 +112,29 @@ def main() -> None:
     parser.add_argument("--corpus", action="append", default=[], help="folder with a test file; may be given again")
     parser.add_argument("--labels", action="append", default=[], help="CORPUS=A,B: only these are annotated there")
     parser.add_argument("--training-command", default="anyner train recipe.yaml -o NEW_FOLDER")
+    parser.add_argument(
+        "--rename", action="append", default=[], help="OLD=NEW, in recipe, config and commands; may be given again"
+    )
     parser.add_argument("--device", default="cpu", help="where it is scored; the time to load is of this device too")
     parser.add_argument("-o", "--output", help="results file; default: benchmarks/results/bundled-NAME.json")
     arguments = parser.parse_args()
     about, sentences = written_by_hand(HERE / "bundled" / f"{arguments.name}.yaml")
     labels = {name: frozenset(listed.split(",")) for name, _, listed in (one.partition("=") for one in arguments.labels)}
+    names = dict(one.split("=", 1) for one in arguments.rename)
+    began_with = header("bundled")
+    began_with["command"] = for_everyone(_without_renames(began_with["command"]), names, "the command")
+    training_command = for_everyone(arguments.training_command, names, "--training-command")
+    recipe = for_everyone((Path(arguments.model) / RECIPE).read_text(encoding="utf-8"), names, RECIPE)
     large, folder = anyner.load(arguments.model, device=arguments.device, precision="float32"), BUNDLED / arguments.name
     save(large, folder, "int8", overwrite=True)
-    shutil.copy(Path(arguments.model) / RECIPE, folder / RECIPE)
+    write_text(folder / RECIPE, recipe)
+    write_text(folder / CONFIG, for_everyone((folder / CONFIG).read_text(encoding="utf-8"), names, CONFIG))
     began = time.perf_counter()
     small = anyner.load(folder, device=arguments.device, precision="float32")
     result = {
-        **header("bundled"),
+        **began_with,
         "name": arguments.name,
-        "training_command": arguments.training_command,
+        "training_command": training_command,
         "bytes": sum(file.stat().st_size for file in folder.iterdir()),
         "weight_bytes": (folder / WEIGHTS).stat().st_size,
         "load_seconds": round(time.perf_counter() - began, 2),
@@ -119,6 +143,11 @@ def main() -> None:
     }
     write_text(folder / CARD, card(arguments.name, about, small, result))
     write(result, arguments.output or HERE / "results" / f"bundled-{arguments.name}.json")
+
+
+def _without_renames(command: str) -> str:
+    parts = shlex.split(command)
+    return shlex.join(part for before, part in zip(["", *parts], parts, strict=False) if "--rename" not in (before, part))
 
 
 def card(name: str, about: Mapping[str, Any], model: Recognizer, result: Mapping[str, Any]) -> str:

@@ -129,8 +129,35 @@ def _times(group: str, model: Result) -> str:
     return f"{own:,.0f} ({own / rival:.1f} x)" if own and rival else ""
 
 
+def _bundled(result: Result) -> Iterable[Result]:
+    """A bundled model on one corpus."""
+    if result["what"] != "bundled":
+        return []
+    return [{"model": result["name"], "bytes": result["bytes"], **scores} for scores in result["corpora"]]
+
+
+def _tenths(key: str, scores: Result) -> str:
+    """As in the model's card."""
+    share = scores.get(key)
+    return "" if share is None else f"{100 * share:.1f}"
+
+
 KINDS: Mapping[str, Kind] = {
     **DIFFUSION,
+    "bundled": Kind(
+        _bundled,
+        {
+            "model": lambda scores: f"`{scores['model']}`",
+            "corpus": lambda scores: scores["corpus"],
+            "documents": lambda scores: f"{scores['documents']:,}",
+            "F1": partial(_tenths, "f1"),
+            "discontinuous F1": partial(_tenths, "discontinuous_f1"),
+            "F1 in lower case": partial(_tenths, "lower"),
+            "F1 in upper case": partial(_tenths, "upper"),
+            "F1 before int8": partial(_tenths, "float32"),
+            "size, MB": lambda scores: f"{scores['bytes'] / 1e6:.1f}",
+        },
+    ),
     "accuracy": Kind(_trainings(scored=True), {**TRAINED, **_TEST, "95 % interval": _interval, **_TRAINING}),
     "shapes": Kind(
         _trainings(scored=True),

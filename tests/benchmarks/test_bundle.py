@@ -48,6 +48,16 @@ def test_another_casing_keeps_every_place(bundle: ModuleType) -> None:
     assert odd.text == "STRAßE İ"
 
 
+def test_places_of_one_machine_get_a_name_or_are_refused(bundle: ModuleType) -> None:
+    recipe = "data: {folder: /srv/data/genia}\nencoder: {source: models/minilm}\n# see https://example.org/a/b, P / R\n"
+    names = {"/srv/data": "data", "models/minilm": "owner/minilm"}
+    named = bundle.for_everyone(recipe, names, "recipe.yaml")
+    assert "folder: data/genia}" in named and "source: owner/minilm" in named and "https://example.org/a/b" in named
+    for left in (recipe, '"source": "/srv/models/minilm"', "~/models/minilm"):
+        with pytest.raises(SystemExit, match="--rename"):
+            bundle.for_everyone(left, {}, "recipe.yaml")
+
+
 def test_a_model_is_stored_measured_and_described(bundle: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = Recipe.of(
         {
@@ -70,12 +80,20 @@ def test_a_model_is_stored_measured_and_described(bundle: ModuleType, tmp_path: 
     monkeypatch.setattr(bundle, "HERE", tmp_path)
     monkeypatch.setattr(bundle, "BUNDLED", tmp_path / "package")
     monkeypatch.setattr(
-        "sys.argv", ["bundle.py", str(model), "tiny", "--corpus", str(corpus), "-o", str(tmp_path / "result.json")]
+        "sys.argv",
+        [
+            *("bundle.py", str(model), "tiny", "--corpus", str(corpus), "-o", str(tmp_path / "result.json")),
+            *("--rename", f"{tmp_path}=runs", "--rename", "fresh=a small encoder"),
+        ],
     )
     bundle.main()
     result = json.loads((tmp_path / "result.json").read_text(encoding="utf-8"))
     (scores,) = result["corpora"]
     assert scores["documents"] == 12
+    assert result["command"] == "python bundle.py runs/model tiny --corpus runs/corpus -o runs/result.json"
+    assert (
+        json.loads((tmp_path / "package/tiny/config.json").read_text(encoding="utf-8"))["encoder"]["source"] == "a small encoder"
+    )
     assert {"f1", "lower", "upper", "float32", "discontinuous_f1"} < scores.keys()
     assert result["sentences"][0]["missed"] == ["Symptom Pain in hip", "Symptom Pain in knee (with a gap)"]
     assert result["bytes"] < 2e6

@@ -116,9 +116,14 @@ def test_a_folder_in_place_of_the_output_file_is_told_before_the_model_is_loaded
     anyner_command("predict", "x", "-m", "no such model", "-o", tmp_path).assert_one_line("it is a folder")
 
 
-def test_without_a_bundled_model_one_must_be_named() -> None:
-    from anyner.storage.bundled import bundled_names
+def test_without_a_name_the_bundled_general_model_reads() -> None:
+    text = "Angela Merkel lives in Berlin."
+    (item,) = predict_jsonl(Path("general-en"), text)
+    answer = anyner_command("predict", text, "--format", "jsonl")
+    assert (answer.code, answer.err) == (0, "") and found(answer.out) == [item]
+    assert "Berlin" in json.dumps(item["entities"])
 
-    if "general-en" in bundled_names():
-        pytest.skip("a model is bundled")
+
+def test_without_a_bundled_model_one_must_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anyner.storage.bundled._HERE", tmp_path)
     anyner_command("predict", "x").assert_one_line("--model")

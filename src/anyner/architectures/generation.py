@@ -1,19 +1,22 @@
-"""Settings that architectures with a decoder have in common. Imports no torch."""
+"""Settings that architectures with a decoder have in common. Imports no torch, and numpy only to compute."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from anyner.architectures.settings import CorpusFacts, HeadConfig, Options, Shape, Threshold
 from anyner.text.align import WordEntity
 
-Integers = NDArray[np.int64]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Integers = NDArray[np.int64]
+
 MOST_AT_ONE_WORD = 8
 """Entities at one word that are told apart at most when the corpus decides."""
 
@@ -60,6 +63,8 @@ class GenerationConfig(HeadConfig):
 
     def expressible(self, first: Integers, last: Integers, units: Integers) -> NDArray[np.bool_]:
         """Which entities from a first to a last unit, of so many units, can be written; others would be impossible targets."""
+        import numpy as np
+
         reach = last - first + 1
         whole = reach == units if self.contiguous else np.ones_like(reach, dtype=bool)
         return whole & (reach <= self.farthest) if self.farthest is not None else whole

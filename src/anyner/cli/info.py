@@ -24,6 +24,7 @@ def info(
     \b
     Examples:
       anyner info
+      anyner info general-en
       anyner info runs/demo
     """
     typer.echo(listing(_installation() if model is None else _model(model)))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, get_args
 
 import typer
 
@@ -13,9 +15,12 @@ from anyner.cli.output import table
 def models() -> None:
     """List the models that come with this installation.
 
+    Any of them can be named where a MODEL is asked for; `anyner info NAME` tells more.
+
     \b
-    Example:
+    Examples:
       anyner models
+      anyner info general-en
     """
     from anyner.storage.bundled import bundled_folder, bundled_names
 
@@ -23,11 +28,23 @@ def models() -> None:
     if not folders:
         typer.echo("no model is bundled with this installation: train one, or name a folder or hub id with --model", err=True)
         return
-    typer.echo(table([("model", "architecture", "labels"), *map(_row, folders)]))
+    typer.echo(table([("model", "size", "architecture", "shapes", "labels"), *map(_row, folders)]))
 
 
-def _row(folder: Path) -> tuple[str, str, str]:
+def _row(folder: Path) -> tuple[str, ...]:
     from anyner.storage.files import CONFIG
 
     config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-    return folder.name, config["architecture"], ", ".join(config["labels"])
+    size = sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
+    return folder.name, f"{size / 1e6:.0f} MB", config["architecture"], ", ".join(_shapes(config)), ", ".join(config["labels"])
+
+
+def _shapes(config: Mapping[str, Any]) -> list[str]:
+    """What the architecture can express and the model's overlap policy lets through."""
+    from anyner.architectures.registry import config_class
+    from anyner.architectures.settings import Shape
+    from anyner.storage.files import CONFIG
+
+    able = config_class(config["architecture"]).of(config["head"], CONFIG).shapes()
+    dropped = {"all": (), "nested": ("crossing",)}.get(config["overlap"], ("crossing", "nested"))
+    return [shape for shape in get_args(Shape) if shape in able and shape not in dropped]

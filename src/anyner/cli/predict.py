@@ -47,7 +47,9 @@ def predict(
         list[str] | None,
         typer.Option("-i", "--input", metavar="FILE", help="A .txt file, a folder of them, or any corpus. Repeatable."),
     ] = None,
-    model: Annotated[str | None, typer.Option("-m", "--model", metavar="MODEL", help="A folder, bundled name or hub id.")] = None,
+    model: Annotated[
+        str | None, typer.Option("-m", "--model", metavar="MODEL", help="A folder, bundled name or hub id. Default: general-en.")
+    ] = None,
     format: Annotated[  # noqa: A002
         OutputFormat | None, typer.Option(help="Default: as the ending of OUT says, else text, a drawing.")
     ] = None,
@@ -63,8 +65,9 @@ def predict(
 
     \b
     Examples:
-      anyner predict "Pain in the hip and the knees." --model runs/demo
-      cat notes.txt | anyner predict - --lines --format jsonl --model runs/demo > notes.jsonl
+      anyner predict "Angela Merkel met executives of Siemens in Munich."
+      anyner predict "Human T and B lymphocytes express IL-2." --model biomed-en
+      cat notes.txt | anyner predict - --lines --format jsonl > notes.jsonl
       anyner predict -i report.txt -i test.conll --model runs/demo -o found.html
       anyner predict -i reports.jsonl --model runs/demo --format brat -o found/
     """

@@ -25,7 +25,8 @@ def train(
     ] = None,
     architecture: Annotated[str | None, typer.Option(metavar="A", help="With --data. Default: biaffine.")] = None,
     encoder: Annotated[
-        str | None, typer.Option(metavar="E", help="With --data: a folder, a hub id, or fresh, a small new one (default).")
+        str | None,
+        typer.Option(metavar="E", help="With --data: a folder, a hub id, bundled:NAME, or fresh, a small new one (default)."),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="DIR", help="The model folder. Default: runs/NAME of the recipe.")
@@ -45,7 +46,8 @@ def train(
     \b
     Examples:
       anyner train recipes/biaffine/genia.yaml --set encoder.source=models/minilm -o runs/genia
-      anyner train --data synthetic:contiguous --architecture biaffine --encoder fresh -o runs/demo
+      anyner train --data data/mine --encoder bundled:general-en -o runs/mine
+      anyner train --data synthetic:contiguous --architecture biaffine --encoder fresh -o runs/first
       anyner train --as runs/genia -o runs/genia-all
       anyner train -o runs/genia --resume
     """

@@ -41,7 +41,7 @@ class Choice:
 class Recognizer:
     """Finds entities with a trained model.
 
-    >>> ner = anyner.load("runs/demo")                            # doctest: +SKIP
+    >>> ner = anyner.load("general-en")                           # doctest: +SKIP
     >>> ner.predict("Pain in the left knee.").entities[0].text    # doctest: +SKIP
     'Pain in the left knee'
     """

@@ -1,0 +1,112 @@
+"""The models that ship inside the package: small, of no one machine, described, quick to load, and right on plain sentences."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+import anyner
+from anyner.inference.recognizer import Recognizer
+from anyner.storage.bundled import bundled_folder, bundled_names
+from anyner.storage.files import CARD, CONFIG, RECIPE
+from anyner.training.config import Recipe
+
+ROOT = Path(__file__).parent.parent.parent
+NAMES = ("biomed-en", "general-en")
+LABELS = {"general-en": {"PER", "ORG", "LOC", "MISC"}, "biomed-en": {"protein", "DNA", "RNA", "cell_type", "cell_line"}}
+MOST_BYTES = 30e6
+MOST_SECONDS = 60
+_PLACE = re.compile(r"/(home|work|tmp|root|Users|mnt|opt|usr)\b|[A-Z]:\\")
+PLAIN = {
+    "general-en": {
+        "Angela Merkel met executives of Siemens in Munich on Tuesday.": {
+            ("PER", "Angela Merkel"),
+            ("ORG", "Siemens"),
+            ("LOC", "Munich"),
+        },
+        "angela merkel lives in berlin.": {("PER", "angela merkel"), ("LOC", "berlin")},
+        "No names here, only a plain sentence about the weather.": set(),
+    },
+    "biomed-en": {
+        "NF-kappa B binds to the promoter in monocytes.": {("protein", "NF-kappa B"), ("cell_type", "monocytes")},
+        "The patient was given aspirin and recovered.": set(),
+    },
+}
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def folder(request: pytest.FixtureRequest) -> Path:
+    found = bundled_folder(request.param)
+    assert found is not None, f"{request.param} is not bundled"
+    return found
+
+
+@pytest.fixture(scope="module")
+def model(folder: Path) -> Recognizer:
+    return anyner.load(folder.name, device="cpu")
+
+
+def test_these_models_are_bundled() -> None:
+    assert bundled_names() == NAMES
+
+
+def test_it_is_small_and_holds_nothing_but_the_model(folder: Path) -> None:
+    files = {file.name: file.stat().st_size for file in folder.rglob("*") if file.is_file()}
+    assert sum(files.values()) <= MOST_BYTES
+    assert files.keys() == {CONFIG, "model.safetensors", "tokenizer.json", "tokenizer_config.json", RECIPE, CARD}
+
+
+@pytest.mark.parametrize("file", [CONFIG, RECIPE, CARD, "tokenizer_config.json"])
+def test_it_names_no_place_of_one_machine(folder: Path, file: str) -> None:
+    assert _PLACE.search((folder / file).read_text(encoding="utf-8")) is None
+
+
+def test_its_card_tells_data_licences_and_figures(folder: Path) -> None:
+    card = (folder / CARD).read_text(encoding="utf-8")
+    for one in yaml.safe_load((ROOT / "benchmarks/bundled" / f"{folder.name}.yaml").read_text(encoding="utf-8"))["data"]:
+        assert f"| {one['name']} | {one['licence']} |" in card
+    figures = card.split("## Figures")[1].split("##")[0]
+    assert re.search(r"^\| \w+ \| \d+\.\d \| \d+\.\d \| \d+\.\d \|", figures, re.MULTILINE)
+    assert "## Limits" in card and "## Training" in card
+
+
+def test_its_recipe_is_one(folder: Path) -> None:
+    recipe = Recipe.read(folder / RECIPE)
+    assert recipe.architecture == {"general-en": "biaffine", "biomed-en": "set_gner"}[folder.name]
+
+
+def test_it_has_its_labels_and_finds_what_is_plain(model: Recognizer, folder: Path) -> None:
+    assert set(model.config.labels) == LABELS[folder.name]
+    assert model.config.weights == "int8"
+    for document in model.predict(list(PLAIN[folder.name])):
+        found = {(entity.label, entity.text) for entity in document.entities}
+        wanted = PLAIN[folder.name][document.text]
+        assert wanted <= found and bool(wanted) == bool(found), document.text
+
+
+def test_a_new_process_loads_it_and_predicts_soon(folder: Path) -> None:
+    code = f"import anyner; print(len(anyner.load({folder.name!r}).predict({next(iter(PLAIN[folder.name]))!r}).entities))"
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert time.monotonic() - began < MOST_SECONDS
+    assert int(done.stdout) >= len(next(iter(PLAIN[folder.name].values())))
+
+
+def test_a_training_starts_from_its_encoder_without_network(
+    folder: Path, model: Recognizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cut_off(*_: object) -> None:
+        raise AssertionError("asked for the network")
+
+    monkeypatch.setattr(socket.socket, "connect", cut_off)
+    changes = ["data.synthetic.train=4", "data.synthetic.dev=2", "training.epochs=1", f"encoder.source=bundled:{folder.name}"]
+    trained = anyner.load(anyner.train(ROOT / "recipes/biaffine/demo-bundled.yaml", tmp_path / "new", changes=changes).folder)
+    assert "Symptom" in trained.config.labels
+    assert trained.model.encoder.pretrained.config.hidden_size == model.model.encoder.pretrained.config.hidden_size
