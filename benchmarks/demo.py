@@ -25,9 +25,9 @@ GENERAL = (
     "the mayor of lagos told reuters that shell would pay for the damage",
 )
 BIOMEDICAL = (
-    "The IL-2 promoter binds NF-kappa B in activated T cells.",
-    "Human T and B lymphocytes were compared with Jurkat cells.",
-    "Transcription of the c-fos and c-jun genes rose in monocytes.",
+    "Both normal and malignant B cells express CD23 mRNA.",
+    "Antibodies against the p50 and p65 subunits of NF-kappa B blocked binding.",
+    "Primary human T and B lymphocytes express the IL-2 receptor alpha chain gene.",
 )
 OWN = "Marcus Vickery was admitted to Marfield Infirmary with swelling in the side of the right arm."
 RENAMED = {"PER": "Person", "ORG": "Organisation", "LOC": "Place"}

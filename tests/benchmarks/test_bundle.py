@@ -18,6 +18,8 @@ ROOT = Path(__file__).parent.parent.parent
 ABOUT = """
 about: Names in made-up text.
 data: [{name: synthetic, licence: our own}]
+encoder: fresh
+chosen: Nothing was.
 limits: It knows nothing else.
 sentences:
   - {text: Pain in hip and knee., entities: [[Symptom, Pain in … knee], [Symptom, Pain in hip]]}
@@ -36,7 +38,7 @@ def test_twenty_sentences_were_written_for_each_model(bundle: ModuleType, name: 
     about, documents = bundle.written_by_hand(ROOT / "benchmarks/bundled" / f"{name}.yaml")
     assert len({document.text for document in documents}) == 20
     assert any(not document.entities for document in documents)
-    assert {"about", "data", "limits"} < about.keys()
+    assert {"about", "encoder", "chosen", "data", "limits"} < about.keys()
     assert any(entity.discontinuous for document in documents for entity in document.entities) == (name == "biomed-en")
 
 

@@ -36,6 +36,12 @@ PLAIN = {
     },
     "biomed-en": {
         "NF-kappa B binds to the promoter in monocytes.": {("protein", "NF-kappa B"), ("cell_type", "monocytes")},
+        "Both normal and malignant B cells express CD23 mRNA.": {
+            ("cell_type", "normal B cells"),
+            ("cell_type", "malignant B cells"),
+            ("RNA", "CD23 mRNA"),
+            ("protein", "CD23"),
+        },
         "The patient was given aspirin and recovered.": set(),
     },
 }
