@@ -136,6 +136,11 @@ def _bundled(result: Result) -> Iterable[Result]:
     return [{"model": result["name"], "bytes": result["bytes"], **scores} for scores in result["corpora"]]
 
 
+def _one_sentence(result: Result) -> Iterable[Result]:
+    """A bundled model on one CPU core."""
+    return result["models"] if result["what"] == "one sentence" else []
+
+
 def _tenths(key: str, scores: Result) -> str:
     """As in the model's card."""
     share = scores.get(key)
@@ -156,6 +161,17 @@ KINDS: Mapping[str, Kind] = {
             "F1 in upper case": partial(_tenths, "upper"),
             "F1 before int8": partial(_tenths, "float32"),
             "size, MB": lambda scores: f"{scores['bytes'] / 1e6:.1f}",
+        },
+    ),
+    "one_sentence": Kind(
+        _one_sentence,
+        {
+            "model": lambda costs: f"`{costs['name']}`",
+            "times its encoder": lambda costs: f"{costs['ratio']:.2f}",
+            "at least": lambda costs: f"{costs['ratio_by_sentence'][0]:.2f}",
+            "at most": lambda costs: f"{costs['ratio_by_sentence'][-1]:.2f}",
+            "milliseconds": lambda costs: f"{costs['milliseconds']:.0f}",
+            "loads in, s": lambda costs: f"{costs['load_seconds']:.1f}",
         },
     ),
     "accuracy": Kind(_trainings(scored=True), {**TRAINED, **_TEST, "95 % interval": _interval, **_TRAINING}),

@@ -38,6 +38,8 @@ class FragmentCheck(nn.Module):
 
     def forward(self, words: Tensor, entities: Outlines) -> Tensor:
         """The geometric mean of both fragments' probabilities: (N,)."""
-        boundaries = self.pairs.as_boundaries(words)
-        first, last = (self.pairs.at(boundaries, spans)[:, side] for side, spans in enumerate(entities.fragments))
+        logits = self.pairs(words)  # (B, 2, M, M)
+        first, last = (
+            logits[spans.sentence, side, spans.first, spans.last] for side, spans in enumerate(entities.fragments)
+        )  # (N,) each
         return ((functional.logsigmoid(first) + functional.logsigmoid(last)) / 2).exp()

@@ -7,8 +7,9 @@ import torch
 from head_batches import LABELS, LENGTHS, states_of
 from set_batches import head_of
 
+from anyner.architectures.set_gner.finished import NONE, Limits, Reach
 from anyner.architectures.set_gner.generator import Generator, Sentences
-from anyner.architectures.set_gner.search import NONE, Limits, Reach, grown
+from anyner.architectures.set_gner.search import grown
 from anyner.architectures.set_gner.targets import unit_symbol
 from anyner.layers.decoder import Rows
 from anyner.layers.units import units_of
@@ -136,6 +137,20 @@ def test_with_a_reach_the_best_are_those_of_trying_everything_within_it(seed: in
         assert found_at(result, number) == pytest.approx(truth, abs=1e-4)
     counting = grown(generator, sentences, rows, heads, Limits(200, 6, -1e9, null_counts=True, reach=Reach(whole, gaps)))
     assert all({((head,), C), ((head,), C + 1)} <= set(found_at(counting, n)) for n, head in enumerate(heads.tolist()))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("places", [1, 3])
+def test_few_places_within_a_reach_have_the_right_scores_and_the_best_without_gaps(places: int) -> None:
+    generator, sentences = read(contiguous=False)
+    rows, heads = all_heads()
+    reach = Reach(torch.full_like(heads, 4), torch.full_like(heads, 4))
+    result = grown(generator, sentences, rows, heads, Limits(places, 6, -1e9, reach=reach))
+    for number, (sentence, head) in enumerate(zip(rows.sentence.tolist(), heads.tolist(), strict=True)):
+        truth, found = everything(generator, sentences, sentence, head, 6), found_at(result, number)
+        assert found == pytest.approx({entity: truth[entity] for entity in found}, abs=1e-4)
+        whole = max(value for (words, _), value in truth.items() if words[-1] - head + 1 == len(words))
+        assert max(found.values()) >= whole - 1e-4 and len(found) == places
 
 
 @torch.no_grad()

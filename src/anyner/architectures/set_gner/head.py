@@ -20,8 +20,9 @@ from anyner.architectures.generation import loosest_score
 from anyner.architectures.set_gner.config import Config, SetOptions
 from anyner.architectures.set_gner.decode import decode
 from anyner.architectures.set_gner.detector import Detector
+from anyner.architectures.set_gner.finished import NONE, Grown, Limits, Reach
 from anyner.architectures.set_gner.generator import Generator, Sentences, Widths
-from anyner.architectures.set_gner.search import NONE, Grown, Limits, Reach, grown
+from anyner.architectures.set_gner.search import grown
 from anyner.architectures.set_gner.start import begin_from_labels, begin_from_pretrained
 from anyner.architectures.set_gner.targets import IGNORED, RowTargets, Targets, UnitEntities, targets_of, unit_symbol
 from anyner.architectures.settings import Decoding, HeadConfig
