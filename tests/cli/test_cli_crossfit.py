@@ -24,9 +24,27 @@ def test_what_it_writes_is_what_a_training_reads(tmp_path: Path) -> None:
     assert "opinions of other models on 12 of 12 training documents" in learned.err
 
 
+def test_folds_trained_by_themselves_are_taken_up(tmp_path: Path) -> None:
+    together = anyner_command("crossfit", RECIPE, "-o", tmp_path / "together", "--folds", 2, *sets())
+    assert together.code == 0, together
+    for fold in (2, 1):
+        alone = anyner_command("crossfit", RECIPE, "-o", tmp_path / "apart", "--folds", 2, "--fold", fold, *sets())
+        assert alone.code == 0 and f"fold-{fold}-of-2: the model of fold {fold} is trained" in alone.out, alone
+    assert not (tmp_path / "apart/opinions.jsonl").exists()
+    weights = tmp_path / "apart/fold-2-of-2/model.safetensors"
+    trained = weights.stat().st_mtime_ns
+    again = anyner_command("crossfit", RECIPE, "-o", tmp_path / "apart", "--folds", 2, "--fold", 2, *sets())
+    assert again.code == 0 and weights.stat().st_mtime_ns == trained
+    collected = anyner_command("crossfit", RECIPE, "-o", tmp_path / "apart", "--folds", 2, *sets())
+    assert collected.code == 0 and "epoch 1" not in collected.err
+    opinions = [(tmp_path / name / "opinions.jsonl").read_text(encoding="utf-8") for name in ("apart", "together")]
+    assert opinions[0] == opinions[1]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["--folds", "3", "--fold", "4"], "there is no fold 4 of 3"),
         (["--folds", "20"], "12 training documents are too few for 20 folds"),
         (["--set", "data.opinions=nowhere.jsonl", "--folds", "20"], "12 training documents are too few for 20 folds"),
     ],

@@ -14,6 +14,10 @@ def crossfit(
     *,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Where opinions.jsonl goes.")],
     folds: Annotated[int, typer.Option(min=2, metavar="N", help="Parts of the training documents, and models.")] = 4,
+    fold: Annotated[
+        int | None,
+        typer.Option("--fold", min=1, metavar="N", help="Train the model of this fold alone, so that folds can go side by side."),
+    ] = None,
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the recipe, as training.epochs=5.")
     ] = None,
@@ -22,21 +26,27 @@ def crossfit(
     """Write what models hold for entities of training documents that they did not learn from.
 
     The training documents are cut into folds, and each fold is read by a model that was trained on the others. What they say,
-    with scores, is for data.opinions of a training: it learns from the gold and from them.
+    with scores, is for data.opinions of a training: it learns from the gold and from them. Where there is room for several
+    trainings, start one call for each --fold; a last call without it takes their models up.
 
     \b
     Examples:
       anyner crossfit plain.yaml -o runs/opinions
+      anyner crossfit plain.yaml -o runs/opinions --fold 2
       anyner train recipe.yaml --set data.opinions=runs/opinions/opinions.jsonl -o runs/model
     """
     from anyner.training.config import Recipe
     from anyner.training.crossfit import crossfit as fit
+    from anyner.training.crossfit import fit_fold
     from anyner.training.loop import Interrupted
     from anyner.training.progress import TerminalListener
 
     ready = Recipe.read(recipe, changes or [])
     try:
         with nullcontext() if quiet else TerminalListener() as listener:
+            if fold is not None:
+                typer.echo(f"{fit_fold(ready, output, folds, fold, listener)}: the model of fold {fold} is trained")
+                return
             result = fit(ready, output, folds, listener)
     except Interrupted:
         typer.echo("anyner: stopped, and all is saved: the same command goes on", err=True)
