@@ -1,0 +1,93 @@
+"""Trainings run side by side, each after what it starts from, within lanes, memory and time."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import time
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from anyner.training.config import Recipe
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture
+def side_by_side(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return import_module("side_by_side")
+
+
+def writing(path: Path, seconds: float = 0.0, code: int = 0) -> tuple[str, ...]:
+    """A command that writes when it began and ended, and how many there were before."""
+    script = f"""
+import sys, time
+began = time.time()
+time.sleep({seconds})
+open({str(path)!r}, "a").write(f"{{began}} {{time.time()}}\\n")
+sys.exit({code})
+"""
+    return (sys.executable, "-c", script)
+
+
+def times(path: Path) -> list[list[float]]:
+    return [[float(one) for one in line.split()] for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_every_training_has_before_it_what_it_starts_from(side_by_side: ModuleType) -> None:
+    results = sorted(path for path in (ROOT / "benchmarks/results").glob("*-seed?.json") if "weibo4" not in path.name)
+    commands = {path.stem: json.loads(path.read_text(encoding="utf-8"))["command"] for path in results}
+    jobs = {job.name: job for job in side_by_side.jobs_of(commands, {})}
+    order = list(jobs)
+    for number, job in enumerate(jobs.values()):
+        assert all(order.index(need) < number for need in job.needs)
+        words = shlex.split(shlex.join(job.command))
+        recipe = next(word for word in words if word.startswith("recipes/"))
+        read = Recipe.read(ROOT / recipe, [after for before, after in pairwise(words) if before == "--set"])
+        if read.encoder.source.startswith("runs/"):
+            assert read.encoder.source.removeprefix("runs/").replace("/", "-") in job.needs
+        assert {Path(one.path).parent.name for one in read.data.opinions} <= job.needs
+    assert {f"opinions-cadec-{fold}" for fold in range(1, 5)} <= jobs["opinions-cadec"].needs
+    assert "adapted-genia-minilm" in jobs["opinions-disc-gaps-1"].needs
+
+
+def test_jobs_wait_for_what_they_need_and_for_room(side_by_side: ModuleType, tmp_path: Path) -> None:
+    job = side_by_side.Job
+    jobs = [
+        job("a", writing(tmp_path / "a", 0.5), gigabytes=6),
+        job("b", writing(tmp_path / "b", 0.5), gigabytes=6),
+        job("c", writing(tmp_path / "c"), frozenset({"a"}), 1),
+        job("d", writing(tmp_path / "d"), gigabytes=99),
+    ]
+    assert side_by_side.run(jobs, tmp_path / "out", lanes=3, gigabytes=10, seconds=60) == []
+    a, b, c, d = (times(tmp_path / name)[0] for name in "abcd")
+    assert c[0] >= a[1] and (b[0] >= a[1] or a[0] >= b[1])
+    assert all(one[1] <= d[0] or d[1] <= one[0] for one in (a, b, c)), "what is too large runs alone"
+    assert side_by_side.run(jobs, tmp_path / "out", lanes=3, gigabytes=10, seconds=60) == []
+    assert len(times(tmp_path / "a")) == 1, "what is done is not done again"
+
+
+def test_what_fails_is_tried_again_and_holds_up_only_what_needs_it(side_by_side: ModuleType, tmp_path: Path) -> None:
+    job = side_by_side.Job
+    jobs = [
+        job("bad", writing(tmp_path / "bad", code=3)),
+        job("after", writing(tmp_path / "after"), frozenset({"bad"})),
+        job("fine", writing(tmp_path / "fine")),
+    ]
+    assert side_by_side.run(jobs, tmp_path / "out", lanes=1, gigabytes=10, seconds=60) == ["bad", "after"]
+    assert len(times(tmp_path / "bad")) == 2 and not (tmp_path / "after").exists() and (tmp_path / "fine").exists()
+
+
+def test_when_time_is_up_they_are_interrupted(side_by_side: ModuleType, tmp_path: Path) -> None:
+    jobs = [side_by_side.Job(name, writing(tmp_path / name, 60)) for name in ("long", "late")]
+    began = time.monotonic()
+    assert side_by_side.run(jobs, tmp_path / "out", lanes=1, gigabytes=10, seconds=1) == ["long", "late"]
+    assert time.monotonic() - began < 30
+    assert "KeyboardInterrupt" in (tmp_path / "out/long.log").read_text(encoding="utf-8")
+    assert not (tmp_path / "out/late.log").exists()
