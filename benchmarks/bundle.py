@@ -25,6 +25,7 @@ import anyner
 from anyner.benchmark.record import header, write
 from anyner.corpora.neighbours import neighbours_attached
 from anyner.document import Document, Entity
+from anyner.evaluation.evaluate import evaluate_documents
 from anyner.inference.recognizer import Recognizer
 from anyner.storage.files import CARD, CONFIG, RECIPE, WEIGHTS, write_text
 from anyner.storage.save import save
@@ -85,12 +86,14 @@ def scores(small: Recognizer, large: Recognizer, corpus: str, labels: Mapping[st
     documents = [replace(one, labels=labels.get(name)) for one in anyner.read(str(test)).documents]
     documents = list(neighbours_attached(documents, small.config.text.context))
     found = anyner.evaluate(small, documents)
+    read_alone = evaluate_documents(documents, small.predict([one.text for one in documents]))
     gaps = next((one for one in found.slices if (one.group, one.name) == ("discontinuous", "mentions")), None)
     return {
         "corpus": name,
         "documents": len(documents),
         **{key: getattr(found.strict, key) for key in ("precision", "recall", "f1")},
         "discontinuous_f1": gaps.f1 if gaps else None,
+        "alone": read_alone.strict.f1 if any(one.before or one.after for one in documents) else None,
         **{casing: anyner.evaluate(small, in_casing(documents, change)).strict.f1 for casing, change in CASINGS.items()},
         "float32": anyner.evaluate(large, documents).strict.f1,
     }

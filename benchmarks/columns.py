@@ -160,6 +160,7 @@ KINDS: Mapping[str, Kind] = {
             "F1 in lower case": partial(_tenths, "lower"),
             "F1 in upper case": partial(_tenths, "upper"),
             "F1 before int8": partial(_tenths, "float32"),
+            "F1, sentences alone": partial(_tenths, "alone"),
             "size, MB": lambda scores: f"{scores['bytes'] / 1e6:.1f}",
         },
     ),
@@ -168,8 +169,8 @@ KINDS: Mapping[str, Kind] = {
         {
             "model": lambda costs: f"`{costs['name']}`",
             "times its encoder": lambda costs: f"{costs['ratio']:.2f}",
-            "at least": lambda costs: f"{costs['ratio_by_sentence'][0]:.2f}",
-            "at most": lambda costs: f"{costs['ratio_by_sentence'][-1]:.2f}",
+            "at least": lambda costs: f"{costs['by_sentence'][0]['ratio']:.2f}",
+            "at most": lambda costs: f"{costs['by_sentence'][-1]['ratio']:.2f}",
             "milliseconds": lambda costs: f"{costs['milliseconds']:.0f}",
             "loads in, s": lambda costs: f"{costs['load_seconds']:.1f}",
         },

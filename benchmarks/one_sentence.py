@@ -88,7 +88,7 @@ def measured(name: str, repeats: int, runs: int) -> dict[str, Any]:
         "milliseconds": round(1000 * min(sum(one.entities for one in run) for run in costs) / len(texts), 2),
         "ratio": round(median(ratios), 3),
         "ratio_of_each_run": [round(one, 3) for one in ratios],
-        "ratio_by_sentence": sorted(round(one, 3) for one in by_sentence),
+        "by_sentence": [{"ratio": round(one, 3), "text": text} for one, text in sorted(zip(by_sentence, texts, strict=True))],
         "load_seconds": round(load_seconds(name, runs), 2),
     }
 

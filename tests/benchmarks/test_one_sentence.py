@@ -4,6 +4,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+import torch
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -11,6 +12,18 @@ ROOT = Path(__file__).parent.parent.parent
 def test_it_measures_every_sentence_and_loading(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     found = import_module("one_sentence").measured("general-en", repeats=2, runs=1)
-    assert found["sentences"] == len(found["ratio_by_sentence"]) == 20
-    assert found["ratio_by_sentence"][0] <= found["ratio"] <= found["ratio_by_sentence"][-1]
+    ratios = [one["ratio"] for one in found["by_sentence"]]
+    assert found["sentences"] == len({one["text"] for one in found["by_sentence"]}) == 20
+    assert ratios == sorted(ratios) and found["threads"] == torch.get_num_threads()
     assert 0 < found["load_seconds"] < 60 and found["milliseconds"] > 0
+
+
+def test_ratios_are_those_of_sums_and_of_each_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    module = import_module("one_sentence")
+    costs = iter([module.Cost(1, 2), module.Cost(3, 12)] + 18 * [module.Cost(1, 1)])
+    monkeypatch.setattr(module, "sentence_cost", lambda *_: next(costs))
+    monkeypatch.setattr(module, "load_seconds", lambda *_: 0.5)
+    found = module.measured("general-en", repeats=1, runs=1)
+    assert found["ratio"] == round(32 / 22, 3) and found["milliseconds"] == 1600
+    assert [one["ratio"] for one in found["by_sentence"]] == [1.0] * 18 + [2.0, 4.0]

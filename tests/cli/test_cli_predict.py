@@ -124,6 +124,14 @@ def test_without_a_name_the_bundled_general_model_reads() -> None:
     assert "Berlin" in json.dumps(item["entities"])
 
 
+def test_a_folder_of_its_name_does_not_stand_for_the_bundled_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "general-en").mkdir()
+    monkeypatch.chdir(tmp_path)
+    answer = anyner_command("predict", "Angela Merkel lives in Berlin.", "--format", "jsonl")
+    assert answer.code == 0 and "Berlin" in json.dumps(found(answer.out)[0]["entities"])
+    assert "no config.json" in anyner_command("predict", "x", "-m", "general-en").err, "one that is named is taken first"
+
+
 def test_without_a_bundled_model_one_must_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anyner.storage.bundled._HERE", tmp_path)
     anyner_command("predict", "x").assert_one_line("--model")

@@ -1,10 +1,13 @@
 """The proposer gives every window's proposals once, whatever the batches, and leaves the model as it was."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 
 from anyner.document import Document
+from anyner.inference.config import Precision
 from anyner.inference.proposing import arithmetic
 from anyner.inference.recognizer import Choice, Recognizer, prompt_pieces, word_budget
 
@@ -53,6 +56,30 @@ def test_the_model_is_left_in_the_mode_it_was_in(recognizer: Recognizer, trainin
         assert recognizer.model.training == training
     finally:
         recognizer.model.eval()
+
+
+@pytest.mark.parametrize(
+    ("training", "precision", "inference"), [(False, "float32", True), (True, "float32", False), (False, "bfloat16", False)]
+)
+def test_inference_mode_is_for_models_that_only_predict(
+    recognizer: Recognizer, training: bool, precision: Precision, inference: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[bool, bool]] = []
+    propose = recognizer.model.propose
+
+    def spied(*given: Any) -> Any:
+        seen.append((torch.is_inference_mode_enabled(), torch.is_grad_enabled()))
+        return propose(*given)
+
+    monkeypatch.setattr(recognizer.model, "propose", spied)
+    monkeypatch.setattr(recognizer.proposer, "precision", precision)
+    recognizer.model.train(training)
+    try:
+        list(recognizer.proposer.propose(recognizer.windows([Document("Pain")]), recognizer.decoding(Choice()), 8))
+    finally:
+        recognizer.model.eval()
+    assert seen == [(inference, False)]
+    assert not any(one.is_inference() for one in (*recognizer.model.parameters(), *recognizer.model.buffers()))
 
 
 def test_no_windows_no_proposals(recognizer: Recognizer) -> None:

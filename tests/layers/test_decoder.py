@@ -84,6 +84,15 @@ def test_rows_know_their_sentence_and_their_place(counts: list[int], times: int)
     assert (more.sentences, more.most, more.filled) == (same.sentences, same.most, same.filled)
 
 
+@given(st.lists(st.lists(st.booleans(), max_size=4), max_size=5))
+def test_some_rows_are_packed_as_if_there_were_no_others(kept: list[list[bool]]) -> None:
+    rows = Rows.of_counts([len(own) for own in kept], CPU)
+    chosen = torch.tensor([own for each in kept for own in each], dtype=torch.bool).nonzero()[:, 0]
+    packed, same = rows[chosen].packed(), Rows.of_counts([sum(own) for own in kept], CPU)
+    assert torch.equal(packed.sentence, same.sentence) and torch.equal(packed.place, same.place)
+    assert (packed.sentences, packed.most) == (same.sentences, same.most)
+
+
 @torch.no_grad()
 def test_a_grid_gives_back_what_was_laid_out() -> None:
     states = drawn(6, 3, 5)

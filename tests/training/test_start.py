@@ -44,6 +44,12 @@ def test_a_training_goes_on_from_it_with_other_labels(trained: Path, tiny: Calla
     assert load(tmp_path / "next", "cpu").predict("She felt pain.").text == "She felt pain."
 
 
+def test_the_bare_name_of_a_bundled_model_gets_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(AnynerError, match=r"no folder general-en; the encoder of the bundled model is bundled:general-en$"):
+        starting_encoder(EncoderConfig(source="general-en"), ())
+
+
 def test_a_bundled_model_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("anyner.storage.bundled._HERE", tmp_path)
     with pytest.raises(AnynerError, match=r"no model 'no-such' is bundled with this installation$"):

@@ -71,13 +71,14 @@ def read_options(given: Sequence[str] | None) -> dict[str, Any]:
 
 def load_model(name: str | None, device: str | None) -> Recognizer:
     """The model of that name, else the bundled general one."""
-    from anyner.storage.bundled import bundled_names
+    from anyner.storage.bundled import bundled_folder
 
-    if name is None and "general-en" not in bundled_names():
+    general = bundled_folder("general-en")
+    if name is None and general is None:
         raise AnynerError("no model is bundled with this installation: name one with --model (a folder or a hub id)")
     from anyner.storage.load import load
 
-    return load(name or "general-en", device)
+    return load(name or general or "", device)  # by its folder: one of the same name may lie here
 
 
 def _parted(given: str, option: str) -> tuple[str, str]:

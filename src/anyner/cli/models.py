@@ -15,7 +15,7 @@ from anyner.cli.output import table
 def models() -> None:
     """List the models that come with this installation.
 
-    Any of them can be named where a MODEL is asked for; `anyner info NAME` tells more.
+    They are named with --model, and as bundled:NAME where an encoder is asked for; `anyner info NAME` tells more.
 
     \b
     Examples:

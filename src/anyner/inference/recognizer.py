@@ -41,9 +41,10 @@ class Choice:
 class Recognizer:
     """Finds entities with a trained model.
 
-    >>> ner = anyner.load("general-en")                           # doctest: +SKIP
-    >>> ner.predict("Pain in the left knee.").entities[0].text    # doctest: +SKIP
-    'Pain in the left knee'
+    >>> import anyner
+    >>> ner = anyner.load("general-en")
+    >>> [entity.text for entity in ner.predict("Angela Merkel lives in Berlin.").entities]
+    ['Angela Merkel', 'Berlin']
     """
 
     def __init__(self, model: NerModel, vocabulary: PieceVocabulary, config: ModelConfig, precision: Precision = "auto") -> None:

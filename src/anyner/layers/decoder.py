@@ -78,6 +78,12 @@ class Rows:
         """Some of the rows, each at most once; the grid stays as it is."""
         return Rows(self.sentence[chosen], self.place[chosen], self.sentences, self.most)
 
+    def packed(self) -> Rows:
+        """The same rows, which stand in the order of their sentences, in a grid without room for others."""
+        number = torch.arange(len(self), device=self.place.device) - torch.searchsorted(self.sentence, self.sentence)  # (N,)
+        most = int(number.max()) + 1 if len(self) else 0  # the host waits
+        return Rows(self.sentence, self.sentence * most + number, self.sentences, most)
+
     def repeated(self, times: int) -> Rows:
         """Each row `times` times, side by side."""
         copies = torch.arange(times, device=self.place.device)

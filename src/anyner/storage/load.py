@@ -22,7 +22,7 @@ from anyner.errors import AnynerError
 from anyner.inference.config import FORMAT, ModelConfig, Precision
 from anyner.inference.recognizer import Recognizer
 from anyner.model import NerModel
-from anyner.storage.bundled import bundled_folder, bundled_names
+from anyner.storage.bundled import BUNDLED, bundled_folder, bundled_names
 from anyner.storage.files import CONFIG, WEIGHTS
 from anyner.storage.quantized import from_stored
 from anyner.storage.unfilled import Unfilled
@@ -60,7 +60,7 @@ def find(name: str | Path) -> Path:
     folder = Path(name).expanduser()
     if folder.is_dir():
         return folder
-    if bundled := bundled_folder(str(name)):
+    if bundled := bundled_folder(str(name).removeprefix(BUNDLED)):
         return bundled
     if re.fullmatch(r"[\w-]+(\.[\w-]+)*/[\w.-]+", str(name)) and not folder.parent.is_dir():
         try:

@@ -12,10 +12,8 @@ from anyner.encoding.config import EncoderConfig
 from anyner.encoding.pieces import PieceVocabulary
 from anyner.encoding.pretrained import pretrained_encoder
 from anyner.errors import AnynerError
-from anyner.storage.bundled import bundled_folder, bundled_names
+from anyner.storage.bundled import BUNDLED, bundled_folder, bundled_names
 from anyner.storage.load import is_model_folder, load
-
-_BUNDLED = "bundled:"
 
 
 def starting_encoder(config: EncoderConfig, documents: Sequence[Document]) -> tuple[PreTrainedModel, PieceVocabulary]:
@@ -28,11 +26,15 @@ def starting_encoder(config: EncoderConfig, documents: Sequence[Document]) -> tu
 
 def _model_folder(source: str) -> Path | None:
     """Where the trained model lies that `source` means; None: it means something else."""
-    if not source.startswith(_BUNDLED):
+    if not source.startswith(BUNDLED):
         folder = Path(source).expanduser()
+        if source in bundled_names() and not folder.exists():
+            raise AnynerError(
+                f"encoder.source: there is no folder {source}; the encoder of the bundled model is {BUNDLED}{source}"
+            )
         return folder if is_model_folder(folder) else None
-    bundled = bundled_folder(source.removeprefix(_BUNDLED))
+    bundled = bundled_folder(source.removeprefix(BUNDLED))
     if bundled is None:
         known = f": there are {', '.join(bundled_names())}" if bundled_names() else ""
-        raise AnynerError(f"encoder.source: no model {source.removeprefix(_BUNDLED)!r} is bundled with this installation{known}")
+        raise AnynerError(f"encoder.source: no model {source.removeprefix(BUNDLED)!r} is bundled with this installation{known}")
     return bundled

@@ -154,6 +154,33 @@ def test_few_places_within_a_reach_have_the_right_scores_and_the_best_without_ga
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("sentence", [0, 2])
+def test_a_likely_entity_with_gaps_is_found_with_one_place(sentence: int) -> None:
+    generator, sentences = read(contiguous=False)
+    truth = {entity: value for entity, value in everything(generator, sentences, sentence, 0, 3).items() if has_gap(entity[0])}
+    assert truth
+    rows = Rows(torch.tensor([sentence]), torch.tensor([sentence]), len(LENGTHS), 1)
+    nothing, everywhere = torch.tensor([-1]), torch.tensor([9])
+    limits = Limits(1, 2, -1e9, reach=Reach(nothing, everywhere))
+    (found,) = found_at(grown(generator, sentences, rows, torch.tensor([0]), limits), 0).items()
+    likeliest_jump = max(
+        {words for words, _ in truth if len(words) == 2}, key=lambda words: jump(generator, sentences, rows, words)
+    )
+    assert found[0][0] == likeliest_jump and found[1] == pytest.approx(truth[found[0]], abs=1e-4)
+
+
+def has_gap(words: tuple[int, ...]) -> bool:
+    return words[-1] - words[0] + 1 > len(words)
+
+
+def jump(generator: Generator, sentences: Sentences, rows: Rows, words: tuple[int, ...]) -> float:
+    """The log probability of the second word behind the first."""
+    units = torch.tensor([words[:1]])
+    said = generator.log_probabilities(sentences, rows, generator.written(sentences, rows, units), units[:, 0], units)
+    return float(said[0, 0, unit_symbol(C) + words[1]])
+
+
+@torch.no_grad()
 def test_no_heads_grow_nothing() -> None:
     generator, sentences = read()
     nothing = torch.zeros(0, dtype=torch.long)

@@ -52,18 +52,16 @@ class Finished:
         self._symbol, self._size = (torch.zeros(shape, dtype=torch.long, device=device) for _ in range(2))
         self._units = torch.zeros(*shape, longest, dtype=torch.long, device=device)
 
-    def add(self, heads: Tensor, log: Tensor, symbol: int | Tensor, size: int | Tensor, units: Tensor) -> None:
-        """Candidates of the heads (A,): log probabilities (A, P, X) of rows `units` (A, P, L) that end with symbols, those from
-        `symbol` on or the ones given (A, P, X); `size` is that of all rows, of each of P, or of each head's (A, P).
+    def add(self, heads: Tensor, log: Tensor, symbol: int, size: int | Tensor, units: Tensor) -> None:
+        """Candidates of the heads (A,): log probabilities (A, P, X) of rows `units` (A, P, L) that end with the X symbols from
+        `symbol` on; `size` is that of all rows, or of each of P.
         """
         places, (count, rows, symbols) = self.limits.places, log.shape
         sizes = torch.as_tensor(size, device=log.device).expand(count, rows)[..., None].expand_as(log)
-        if isinstance(symbol, int):
-            symbol = torch.arange(symbol, symbol + symbols, device=log.device)
         own = [
             (log / sizes**self.limits.length_power).masked_fill(log < self.limits.least, NONE),
             log,
-            symbol.expand_as(log),
+            torch.arange(symbol, symbol + symbols, device=log.device).expand_as(log),
             sizes,
             torch.arange(places, places + rows, device=log.device)[:, None].expand_as(log),  # where its units stand below
         ]

@@ -97,7 +97,7 @@ def add_gaps(
         parent, place, landed = chosen // (most * units), chosen // units % most, chosen % units  # (H', P') each
         number = torch.arange(longest, device=reach.device) - place[..., None] - 1  # (H', P', L) from the landing on
         kept = runs.units[left].gather(1, parent[..., None].expand(-1, -1, longest))
-        rows = one_each.repeated(chosen.shape[1])
+        rows = one_each.packed().repeated(chosen.shape[1])  # few heads may have gaps: the grid of all would be mostly empty
         runs = Runs(runs.heads[left], rows, torch.where(number < 0, kept, landed[..., None] + number), place + 1, before)
         farthest = torch.where(before > NONE, runs.given + reach[:, None] - landed, 0)  # (H', P') the last place within reach
         going_on = add_runs(finished, generator, sentences, runs, most=min(int(farthest.max()) + 1, longest), reach=reach)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 _HERE = Path(__file__).parent
+BUNDLED = "bundled:"
+"""Before the name of a bundled model: where something else could be meant, as an encoder by its name on the hub."""
 
 
 def bundled_names() -> tuple[str, ...]:
