@@ -23,7 +23,8 @@ from anyner.benchmark.record import header, write
 from anyner.benchmark.speed import best_seconds, with_neighbours
 from anyner.evaluation.evaluate import evaluate_documents
 from anyner.inference.recognizer import Recognizer
-from anyner.layers.decoder import Decoder, Rows
+from anyner.layers.decoder import Decoder
+from anyner.layers.rows import Rows
 
 BEAMS = (1, 2, 4, 6, 8)
 ROWS = (1, 2, 4, 8, 16)

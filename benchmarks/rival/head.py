@@ -19,8 +19,9 @@ from anyner.architectures.set_gner.positions import Positions
 from anyner.architectures.settings import Decoding, HeadConfig
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold, GoldArrays
-from anyner.layers.decoder import Decoder, DecoderShape, Memory, Rows
+from anyner.layers.decoder import Decoder, DecoderShape, Memory
 from anyner.layers.norm import Norm
+from anyner.layers.rows import Rows
 from anyner.layers.units import units_of
 from anyner.overlap import resolve
 from anyner.text.align import WordEntity

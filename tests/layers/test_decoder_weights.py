@@ -37,7 +37,7 @@ from transformers import (
 )
 
 from anyner.errors import AnynerError
-from anyner.layers.decoder import Decoder, RelativeBias, RelativePositions, Rows
+from anyner.layers.decoder import Decoder, RelativeBias, RelativePositions
 from anyner.layers.decoder_weights import (
     input_scale,
     position_rows,
@@ -46,6 +46,7 @@ from anyner.layers.decoder_weights import (
     start_from_encoder,
     start_from_pretrained,
 )
+from anyner.layers.rows import Rows
 
 CPU = torch.device("cpu")
 SPECIAL = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 2, "forced_eos_token_id": None}

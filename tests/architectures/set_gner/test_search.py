@@ -11,7 +11,7 @@ from anyner.architectures.set_gner.finished import NONE, Limits, Reach
 from anyner.architectures.set_gner.generator import Generator, Sentences
 from anyner.architectures.set_gner.search import grown
 from anyner.architectures.set_gner.targets import unit_symbol
-from anyner.layers.decoder import Rows
+from anyner.layers.rows import Rows
 from anyner.layers.units import units_of
 
 C = len(LABELS)

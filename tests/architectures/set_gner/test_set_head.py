@@ -16,7 +16,7 @@ from anyner.architectures.set_gner.head import CODE_LOSSES, CODE_WEIGHTS, GrownE
 from anyner.architectures.set_gner.positions import Positions
 from anyner.architectures.set_gner.targets import IGNORED, UnitEntities, targets_of, unit_symbol
 from anyner.architectures.settings import CorpusFacts
-from anyner.layers.decoder import Rows
+from anyner.layers.rows import Rows
 from anyner.layers.units import units_of
 from anyner.text.align import WordEntity
 

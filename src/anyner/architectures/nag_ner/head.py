@@ -30,8 +30,8 @@ from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold
 from anyner.errors import AnynerError
 from anyner.layers.contiguous import number_in_sentence
-from anyner.layers.decoder import Rows
 from anyner.layers.decoder_choice import begin
+from anyner.layers.rows import Rows
 from anyner.text.windows import PieceCutter
 
 COPIED = 0.3

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from anyner.layers.decoder import Rows
 from anyner.layers.norm import Norm
+from anyner.layers.rows import Rows
 from anyner.layers.units import Units
 
 HIDDEN = -1e4

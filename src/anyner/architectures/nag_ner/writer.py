@@ -11,9 +11,10 @@ from torch.nn import functional
 from anyner.architectures.nag_ner.config import Config
 from anyner.architectures.nag_ner.spaces import PiecesOut, Said, WordsOut
 from anyner.encoding.encoder import Encoder, States
-from anyner.layers.decoder import Decoder, Memory, Rows
+from anyner.layers.decoder import Decoder, Memory
 from anyner.layers.decoder_choice import NewDecoder, chosen_shape
 from anyner.layers.norm import Norm
+from anyner.layers.rows import Rows
 from anyner.layers.spanpool import at_words
 from anyner.layers.units import Units, units_of
 from anyner.layers.waves import waves

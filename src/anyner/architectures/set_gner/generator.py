@@ -13,10 +13,11 @@ from anyner.architectures.set_gner.legal import Rules, legal
 from anyner.architectures.set_gner.positions import Positions
 from anyner.architectures.set_gner.targets import SPECIAL
 from anyner.encoding.encoder import States
-from anyner.layers.decoder import Cache, Decoder, Memory, Rows
+from anyner.layers.decoder import Cache, Decoder, Memory
 from anyner.layers.decoder_choice import NewDecoder, chosen_shape
 from anyner.layers.decoder_weights import input_scale
 from anyner.layers.norm import Norm
+from anyner.layers.rows import Rows
 from anyner.layers.spanpool import at_words
 from anyner.layers.units import Units
 

@@ -28,8 +28,8 @@ from anyner.architectures.set_gner.targets import IGNORED, RowTargets, Targets, 
 from anyner.architectures.settings import Decoding, HeadConfig
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold
-from anyner.layers.decoder import Rows
 from anyner.layers.outline import outlined
+from anyner.layers.rows import Rows
 from anyner.layers.span_check import Read, agreed, least_before
 from anyner.layers.units import Units, units_of
 from anyner.text.windows import PieceCutter

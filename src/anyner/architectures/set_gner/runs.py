@@ -11,7 +11,7 @@ from torch.nn import functional
 from anyner.architectures.set_gner.finished import NONE, Finished
 from anyner.architectures.set_gner.generator import Generator, Sentences
 from anyner.architectures.set_gner.targets import unit_symbol
-from anyner.layers.decoder import Rows
+from anyner.layers.rows import Rows
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from anyner.architectures.set_gner.finished import NONE, Finished, Grown, Limits
 from anyner.architectures.set_gner.generator import HIDDEN, Generator, Sentences
 from anyner.architectures.set_gner.runs import Runs, add_gaps, add_runs
 from anyner.architectures.set_gner.targets import unit_symbol
-from anyner.layers.decoder import Rows
+from anyner.layers.rows import Rows
 
 
 def grown(generator: Generator, sentences: Sentences, rows: Rows, heads: Tensor, limits: Limits) -> Grown:
