@@ -57,6 +57,13 @@ def test_every_training_has_before_it_what_it_starts_from(side_by_side: ModuleTy
     assert "adapted-genia-minilm" in jobs["opinions-disc-gaps-1"].needs
 
 
+def test_the_page_tells_the_commands_that_are_run(side_by_side: ModuleType) -> None:
+    page = (ROOT / "docs/choose.md").read_text(encoding="utf-8").splitlines()
+    told = [line for line in page if line.startswith(("anyner adapt ", "anyner crossfit "))]
+    assert len(told) >= 8
+    assert set(told) <= {one.command for one in side_by_side.PREPARATIONS.values()}
+
+
 def test_jobs_wait_for_what_they_need_and_for_room(side_by_side: ModuleType, tmp_path: Path) -> None:
     job = side_by_side.Job
     jobs = [

@@ -73,12 +73,12 @@ def load_model(name: str | None, device: str | None) -> Recognizer:
     """The model of that name, else the bundled general one."""
     from anyner.storage.bundled import bundled_folder
 
-    general = bundled_folder("general-en")
-    if name is None and general is None:
+    source = name or bundled_folder("general-en")  # its folder: one of the same name may lie here
+    if source is None:
         raise AnynerError("no model is bundled with this installation: name one with --model (a folder or a hub id)")
     from anyner.storage.load import load
 
-    return load(name or general or "", device)  # by its folder: one of the same name may lie here
+    return load(source, device)
 
 
 def _parted(given: str, option: str) -> tuple[str, str]:
