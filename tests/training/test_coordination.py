@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -72,6 +73,17 @@ def test_three_can_be_joined() -> None:
         ("DNA", "blue gene", True),
         ("DNA", "green gene", False),
     }
+
+
+@pytest.mark.parametrize("most", [2, 3, 6])
+def test_lists_are_as_long_as_is_asked_for(most: int) -> None:
+    colours = ("red", "blue", "green", "brown", "black", "white", "grey", "pink")
+    documents = [sentence(f"{colour} gene", ("DNA", f"{colour} gene")) for colour in colours]
+    made = [one for seed in range(60) for one in coordinated(documents, GIVEN, 1.0, ["and"], seed, most=most)]
+    sizes = Counter(len(one.entities) for one in made)
+    assert set(sizes) == set(range(2, most + 1))
+    assert most == 2 or 0.15 < 1 - sizes[2] / len(made) < 0.35
+    assert all(one.text.count(",") == len(one.entities) - 2 for one in made)
 
 
 def test_what_lies_inside_a_partner_comes_with_it_and_what_stands_behind_moves() -> None:

@@ -23,8 +23,8 @@ Side = Literal["end", "start"]
 _Key = tuple[str, frozenset[str] | None, Side, tuple[str, ...]]
 _TRIES = 4
 """Partners that are tried before an entity is left alone."""
-_THREE = 0.25
-"""How often three are joined and not two."""
+_MORE_THAN_TWO = 0.25
+"""How often more than two are joined."""
 _SHORTEST_SHARED = 2
 """Letters of the innermost word of the shared part: numbers and single letters are names, not what names have in common."""
 _LONGER = 1
@@ -71,9 +71,12 @@ class _Place:
 
 
 def coordinated(
-    documents: Sequence[Document], text: TextConfig, share: float, conjunctions: Sequence[str], seed: int = 0
+    documents: Sequence[Document], text: TextConfig, share: float, conjunctions: Sequence[str], seed: int = 0, *, most: int = 3
 ) -> tuple[Document, ...]:
-    """New sentences, at most a `share` of the documents in number; sides are shared as often as in the documents themselves."""
+    """New sentences, at most a `share` of the documents in number; sides are shared as often as in the documents themselves.
+
+    At most so many entities are joined in one.
+    """
     sentences = [sentence for document in documents if (sentence := _in_words(document, text)) is not None]
     several = [(one, e, _member(one, e)) for one in sentences for e in one.entities if _of_several_words(e)]
     members: dict[_Key, list[_Member]] = defaultdict(list)
@@ -90,7 +93,8 @@ def coordinated(
         sentence, entity, member = several[number]
         place = _Place(sentence, entity, member, "end" if random.random() < at_the_end else "start")
         shared = 2 if random.random() < _TWO_SHARED else 1
-        joined = _joined(place, members[member.key(place.side, shared)], conjunctions, random)
+        partners = int(random.integers(2, most)) if random.random() < _MORE_THAN_TWO and most > 2 else 1
+        joined = _joined(place, members[member.key(place.side, shared)], partners, conjunctions, random)
         if joined is not None:
             made.append(joined)
     return tuple(made)
@@ -133,11 +137,10 @@ def _share_at_the_end(sentences: Sequence[_Sentence]) -> float:
 
 
 def _joined(
-    place: _Place, members: Sequence[_Member], conjunctions: Sequence[str], random: np.random.Generator
+    place: _Place, members: Sequence[_Member], number: int, conjunctions: Sequence[str], random: np.random.Generator
 ) -> Document | None:
-    """The sentence with one or two partners joined; None where none fits or another entity is in the way."""
+    """The sentence with so many partners joined, or fewer; None where none fits or another entity is in the way."""
     own, side = place.own, place.side
-    number = 2 if random.random() < _THREE else 1
     partners: list[_Member] = []
     for choice in random.integers(len(members), size=_TRIES * number).tolist():
         partner = members[choice]

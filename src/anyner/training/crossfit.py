@@ -104,7 +104,7 @@ def _model_of_others(
     unfinished = has_checkpoint(folder)
     if unfinished or not (folder / CARD).exists():  # the card comes last
         train = tuple(document for other, part in enumerate(parts) if other != number for document in part)
-        share = recipe.data.coordinated
-        joined = coordinated(train, recipe.text, share, recipe.data.conjunctions) if share else ()
+        share, most = recipe.data.coordinated, recipe.data.joined
+        joined = coordinated(train, recipe.text, share, recipe.data.conjunctions, most=most) if share else ()
         run(own, folder, unfinished, listener, Splits((*train, *joined), parts[number], (), made=len(joined)))
     return load(folder)

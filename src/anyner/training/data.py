@@ -61,7 +61,7 @@ def read_data(data: DataConfig, text: TextConfig, dev_trains: bool = False) -> S
         train, dev, test = (neighbours_attached(documents, text.context, everything) for documents in (train, dev, test))
     if dev_trains:
         train, dev = (*train, *dev), ()
-    joined = coordinated(train, text, data.coordinated, data.conjunctions) if data.coordinated else ()
+    joined = coordinated(train, text, data.coordinated, data.conjunctions, most=data.joined) if data.coordinated else ()
     problems = [problem for corpus in corpora for problem in corpus.problems]
     opinions: list[Opinion | None] = []
     if data.opinions:
