@@ -13,6 +13,8 @@ from typing import Any
 
 from anyner.benchmark.record import header, write
 
+KEPT = ("dev_f1", "dev_gaps_f1", "best_epoch", "training_seconds", "runs_side_by_side", "command")
+
 
 def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """Settings of settings as one level: {"head.layers": 2, …}."""
@@ -33,7 +35,7 @@ def main() -> None:
     tried = [
         {
             "set": [f"{key}={json.dumps(value)}" for key, value in own.items() if key not in everywhere],
-            **{name: run[name] for name in ("dev_f1", "best_epoch", "training_seconds", "runs_side_by_side", "command")},
+            **{name: run.get(name) for name in KEPT},
         }
         for own, run in zip(settings, runs, strict=True)
     ]

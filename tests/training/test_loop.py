@@ -209,7 +209,7 @@ def dev_scores(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[int]], None]:
 
     def give(correct: list[int]) -> None:
         scores: Iterator[int] = iter(correct)
-        monkeypatch.setattr(Tuner, "tune", lambda _: Tuned({"score": 0.5}, Score(next(scores), 100, 100)))
+        monkeypatch.setattr(Tuner, "tune", lambda _: Tuned({"score": 0.5}, Score(next(scores), 100, 100), Score(0, 0, 0)))
 
     return give
 

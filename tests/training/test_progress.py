@@ -2,14 +2,14 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 from anyner.training.progress import EpochRecord, MetricsFile, TerminalListener
 
-RECORD = EpochRecord(1, 9, {"span": 0.25}, 0.5, 0.25, 1 / 3, {"score": 0.5}, 1234.5, 3725.0, True)
+RECORD = EpochRecord(1, 9, {"span": 0.25}, 0.5, 0.25, 1 / 3, None, {"score": 0.5}, 1234.5, 3725.0, True)
 
 
 def test_metrics_are_one_json_line_an_epoch(tmp_path: Path) -> None:
@@ -49,6 +49,25 @@ def test_without_a_terminal_there_is_a_line_an_epoch_on_stderr(capsys: pytest.Ca
     shown = re.sub(r"\s+", " ", captured.err)
     assert "a note with [brackets]" in shown
     assert "epoch 1: loss span 0.2500, dev P 50.00% R 25.00% F1 33.33%, 1,234 sentences/s, 1:02:05 *" in shown
+
+
+def test_entities_with_gaps_have_an_f1_of_their_own_where_dev_has_any(capsys: pytest.CaptureFixture[str]) -> None:
+    with TerminalListener() as listener:
+        listener.epoch(replace(RECORD, dev_gaps_f1=0.125))
+    assert "F1 33.33% gaps 12.50%, 1,234" in re.sub(r"\s+", " ", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(("gaps", "shown"), [(None, False), (0.125, True)])
+def test_the_table_has_a_column_for_gaps_where_there_are_any(
+    gaps: float | None, shown: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "120")
+    with TerminalListener() as listener:
+        listener.epoch(replace(RECORD, dev_gaps_f1=gaps))
+        listener.step(2, 0.5, 0.1, 75.0)
+    err = capsys.readouterr().err
+    assert ("gaps" in err and "12.50" in err) == shown
 
 
 def test_on_a_terminal_there_is_a_table_with_the_time_left(

@@ -51,6 +51,7 @@ def scored(
         "epochs": len(epochs),
         "best_epoch": best["epoch"],
         "dev_f1": best["dev_f1"],
+        "dev_gaps_f1": best.get("dev_gaps_f1"),
         "thresholds": best["thresholds"],
         "peak_gpu_bytes": torch.cuda.max_memory_allocated() if torch.cuda.is_available() else None,
     }

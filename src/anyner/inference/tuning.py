@@ -26,6 +26,8 @@ class Tuned:
     thresholds: Mapping[str, float]
     score: Score
     """Strict score on the documents at these thresholds."""
+    discontinuous: Score
+    """That of entities with gaps."""
 
 
 class Tuner:
@@ -57,7 +59,7 @@ class Tuner:
                 continue  # nothing is found at any of them: the default stays
             decoding = _with(decoding, threshold.name, threshold.candidates[middle])
             taken = tried.get(middle) or self._tried(proposed, decoding)
-        return Tuned(taken.thresholds, taken.everything)
+        return Tuned(taken.thresholds, taken.everything, taken.discontinuous)
 
     def _tried(self, proposed: Sequence[Proposed], decoding: Decoding) -> _Trial:
         decode = self._recognizer.model.head.decode

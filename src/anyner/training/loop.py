@@ -240,6 +240,7 @@ class Trainer:
             dev_precision=score.precision if score else None,
             dev_recall=score.recall if score else None,
             dev_f1=score.f1 if score else None,
+            dev_gaps_f1=tuned.discontinuous.f1 if tuned is not None and tuned.discontinuous.gold else None,
             thresholds=dict(tuned.thresholds if tuned is not None else self.recognizer.config.thresholds),
             sentences_per_second=round(rate, 1),
             seconds=round(time.monotonic() - self._began, 2),

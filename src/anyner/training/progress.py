@@ -26,6 +26,8 @@ class EpochRecord:
     dev_recall: float | None
     dev_f1: float | None
     """None, as the two before it, if dev trained as well."""
+    dev_gaps_f1: float | None
+    """Of entities with gaps; None also if dev has none."""
     thresholds: dict[str, float]
     sentences_per_second: float
     seconds: float
@@ -91,18 +93,19 @@ class TerminalListener:
         else:
             losses = " ".join(f"{name} {value:.4f}" for name, value in record.losses.items())
             mark = " *" if record.best else ""
-            scores = zip(("P", "R", "F1"), _dev(record), strict=True)
-            dev = "" if record.dev_f1 is None else f", dev {' '.join(f'{name} {value}%' for name, value in scores)}"
+            scores = zip(("P", "R", "F1", "gaps"), _dev(record), strict=True)
+            dev = "" if record.dev_f1 is None else f", dev {' '.join(f'{name} {value}%' for name, value in scores if value)}"
             rate = f"{record.sentences_per_second:,.0f} sentences/s"
             self.note(f"epoch {record.epoch}: loss {losses}{dev}, {rate}, {clock(record.seconds)}{mark}")
 
     def _drawn(self) -> Group:
-        table = Table("epoch", "loss", "dev P", "dev R", "dev F1", "sentences/s", "time", box=None, header_style="bold")
+        dev = ("dev P", "dev R", "dev F1", "gaps")[: 4 if any(record.dev_gaps_f1 is not None for record in self._records) else 3]
+        table = Table("epoch", "loss", *dev, "sentences/s", "time", box=None, header_style="bold")
         for record in self._records[-30:]:
             table.add_row(
                 str(record.epoch),
                 " ".join(f"{value:.4f}" for value in record.losses.values()),
-                *_dev(record),
+                *_dev(record)[: len(dev)],
                 f"{record.sentences_per_second:,.0f}",
                 clock(record.seconds),
                 style="green" if record.best else None,
@@ -129,8 +132,8 @@ class MetricsFile:
 
 
 def _dev(record: EpochRecord) -> list[str]:
-    """Precision, recall and F1 in percent, or nothing."""
-    scores = (record.dev_precision, record.dev_recall, record.dev_f1)
+    """Precision, recall and F1 in percent, and the F1 of entities with gaps, or nothing."""
+    scores = (record.dev_precision, record.dev_recall, record.dev_f1, record.dev_gaps_f1)
     return ["" if value is None else f"{100 * value:.2f}" for value in scores]
 
 
