@@ -65,17 +65,22 @@ class SpanCheck(nn.Module):
         return without, with_gaps
 
     def forward(self, read: Read, entities: Outlines, label: Tensor) -> Tensor:
-        """How likely N entities are from their ends and their labels; from their fragments as well where there are gaps: (N,)."""
+        """How likely N entities of so many labels (N,) are: (N,)."""
+        return self.of_labels(read, entities).gather(1, label[:, None])[:, 0]
+
+    def of_labels(self, read: Read, entities: Outlines) -> Tensor:
+        """How likely N entities are of each label, from their ends; from their fragments as well where there are gaps: (N, C)."""
         spans, gaps = entities.whole, entities.gaps
         if read.table is None:
             logits = self.pairs.at(read.boundaries, spans)
         else:
             logits = read.table[spans.sentence, :, spans.first, spans.last]
-        kind = 1 + label if self.contiguous else 1 + label + self.labels * gaps.long()
-        likely = logits.softmax(1).gather(1, kind[:, None])[:, 0]  # (N,)
+        kinds = logits.softmax(1)[:, 1:]  # (N, C), or (N, 2 C): without and with gaps
+        likely = kinds if self.contiguous else torch.where(gaps[:, None], kinds[:, self.labels :], kinds[:, : self.labels])
         if self.fragments is None or not bool(gaps.any()):
             return likely
-        return torch.where(gaps, (likely * self.fragments(read.words, entities)).sqrt(), likely)
+        fragments = self.fragments(read.words, entities)[:, None]  # (N, 1)
+        return torch.where(gaps[:, None], (likely * fragments).sqrt(), likely)
 
 
 def agreed(score: Tensor, checked: Tensor, share: float) -> Tensor:

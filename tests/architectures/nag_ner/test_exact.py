@@ -15,7 +15,7 @@ Row = tuple[int, ...]
 Given = tuple[Tensor, Tensor, Tensor]
 MORE_THAN_ALL = 40
 counts, gaps = st.sampled_from([1, 3, MORE_THAN_ALL]), st.sampled_from([0.0, 0.7])
-seeds, few = st.integers(0, 2**20), st.integers(1, 6)
+seeds, few, yes_or_no = st.integers(0, 2**20), st.integers(1, 6), st.booleans()
 
 
 def random_blocks(seed: int, blocks: int, words: int, units: int, *, longest: int = 3, missing: float = 0.15) -> Given:
@@ -29,12 +29,26 @@ def random_blocks(seed: int, blocks: int, words: int, units: int, *, longest: in
     return placed, torch.randint(1, longest + 1, (blocks, words), generator=draw), end
 
 
-def searched(placed: Tensor, sizes: Tensor, end: Tensor, *, count: int, contiguous: bool, gap: float = 0.0) -> Best:
+def random_links(seed: int, blocks: int, words: int) -> Tensor:
+    """Of all pairs of words, those that no gap can lie between as well."""
+    return torch.randn(blocks, words, words, generator=torch.Generator().manual_seed(seed)) * 2
+
+
+def searched(
+    placed: Tensor,
+    sizes: Tensor,
+    end: Tensor,
+    *,
+    count: int,
+    contiguous: bool,
+    gap: float = 0.0,
+    links: Tensor | None = None,
+) -> Best:
     """With a gap that costs the same everywhere."""
-    return best_words(placed, sizes, end, None if contiguous else torch.full((placed.shape[2],), gap), count=count)
+    return best_words(placed, sizes, end, None if contiguous else torch.full((placed.shape[2],), gap), count=count, links=links)
 
 
-def score_of(row: Row, placed: Tensor, sizes: Tensor, end: Tensor, gap: float) -> float:
+def score_of(row: Row, placed: Tensor, sizes: Tensor, end: Tensor, *, gap: float, links: Tensor | None) -> float:
     """That of one row of one block, -inf where it does not fit."""
     score, written = 0.0, 0
     for word in row:
@@ -42,17 +56,20 @@ def score_of(row: Row, placed: Tensor, sizes: Tensor, end: Tensor, gap: float) -
             return NONE
         score += float(placed[word, written])
         written += int(sizes[word])
-    jumps = sum(after - before > 1 for before, after in pairwise(row))
-    return score - gap * jumps + float(end[written]) if written < len(end) else NONE
+    jumps = [(before, after) for before, after in pairwise(row) if after - before > 1]
+    linked = sum(float(links[jump]) for jump in jumps) if links is not None else 0.0
+    return score - gap * len(jumps) + linked + float(end[written]) if written < len(end) else NONE
 
 
-def everything(placed: Tensor, sizes: Tensor, end: Tensor, *, contiguous: bool, gap: float = 0.0) -> list[tuple[float, Row]]:
+def everything(
+    placed: Tensor, sizes: Tensor, end: Tensor, *, contiguous: bool, gap: float = 0.0, links: Tensor | None = None
+) -> list[tuple[float, Row]]:
     """All rows of one block that there are, one by one, best first, equal ones in the order of their words."""
     words = len(placed)
     rows: list[Row] = [(0, *later) for size in range(words) for later in combinations(range(1, words), size)]
     if contiguous:
         rows = [row for row in rows if row[-1] == len(row) - 1]
-    scored = [(score_of(row, placed, sizes, end, gap), row) for row in rows]
+    scored = [(score_of(row, placed, sizes, end, gap=gap, links=links), row) for row in rows]
     return sorted((item for item in scored if item[0] > NONE), key=lambda item: (-item[0], item[1]))
 
 
@@ -71,16 +88,17 @@ def assert_equal(one: Best, other: Best) -> None:
 
 
 @settings(deadline=None, max_examples=150)
-@given(seed=seeds, words=few, units=few, contiguous=st.booleans(), gap=gaps, count=counts)
+@given(seed=seeds, words=few, units=few, contiguous=st.booleans(), gap=gaps, count=counts, linked=st.booleans())
 def test_the_best_are_those_of_trying_everything(
-    *, seed: int, words: int, units: int, contiguous: bool, gap: float, count: int
+    *, seed: int, words: int, units: int, contiguous: bool, gap: float, count: int, linked: bool
 ) -> None:
-    blocks = random_blocks(seed, 3, words, units)
-    best = searched(*blocks, count=count, contiguous=contiguous, gap=gap)
+    blocks, links = random_blocks(seed, 3, words, units), random_links(seed, 3, words) if linked else None
+    best = searched(*blocks, count=count, contiguous=contiguous, gap=gap, links=links)
     assert best.score.shape == best.count.shape == (3, count)
     assert best.words.shape == (3, count, min(words, units))
     for block, (placed, sizes, end) in enumerate(zip(*blocks, strict=True)):
-        truth = everything(placed, sizes, end, contiguous=contiguous, gap=gap)
+        own = links[block] if links is not None else None
+        truth = everything(placed, sizes, end, contiguous=contiguous, gap=gap, links=own)
         rows = found(best, block)
         assert len(rows) == min(count, len(truth))
         assert (best.count[block, len(rows) :] == 0).all(), "beyond all there are, there is none"
@@ -96,16 +114,18 @@ def test_the_best_are_those_of_trying_everything(
 
 
 @settings(deadline=None, max_examples=100)
-@given(seed=seeds, words=few, units=few, contiguous=st.booleans(), gap=st.sampled_from([0.0, 0.5]), count=counts)
+@given(seed=seeds, words=few, units=few, contiguous=yes_or_no, gap=st.sampled_from([0.0, 0.5]), count=counts, linked=yes_or_no)
 def test_equal_rows_are_in_the_order_of_their_words(
-    *, seed: int, words: int, units: int, contiguous: bool, gap: float, count: int
+    *, seed: int, words: int, units: int, contiguous: bool, gap: float, count: int, linked: bool
 ) -> None:
     placed, sizes, end = random_blocks(seed, 3, words, units, longest=2)
     placed, end = placed.clamp(-2, 0).round(), end.clamp(-1, 0).round()  # few different sums, and no rounding in them
     placed[(torch.arange(words) % 2 == 0)[None, :, None].expand_as(placed) & (placed < -1)] = NONE
-    best = searched(placed, sizes, end, count=count, contiguous=contiguous, gap=gap)
+    links = random_links(seed, 3, words).clamp(-1, 1).round()
+    best = searched(placed, sizes, end, count=count, contiguous=contiguous, gap=gap, links=links if linked else None)
     for block in range(3):
-        truth = everything(placed[block], sizes[block], end[block], contiguous=contiguous, gap=gap)
+        own = links[block] if linked else None
+        truth = everything(placed[block], sizes[block], end[block], contiguous=contiguous, gap=gap, links=own)
         assert found(best, block) == truth[:count]
 
 

@@ -22,7 +22,7 @@ SWITCHES: list[dict[str, Any]] = [
     {}, {"space": "sentence"}, {"space": "vocab"}, {"tail": False}, {"starts": False}, {"start_positions": False},
     {"head_word": False}, {"causal": True}, {"negatives": 0, "spare_negatives": 0}, {"layers": 1}, {"contiguous": True},
     {"decoder": "encoder", "width": None}, {"longest": 1}, {"farthest": 4}, {"writing": "positions"},
-    {"copied": False}, {"check": 4},
+    {"copied": False}, {"check": 4}, {"links": 4}, {"links": 4, "contiguous": True},
 ]  # fmt: skip
 
 
@@ -112,19 +112,46 @@ def test_what_was_written_and_its_check_become_one_score(contiguous: bool) -> No
     head, states = head_of(check=4, contiguous=contiguous), states_of()
     assert head.check is not None
     torch.nn.init.zeros_(head.check.pairs.linear.bias)
+    torch.nn.init.normal_(head.check.pairs.bilinear, std=3.0)
     plain, checked = (head.propose(states, decoding(head, check_share=share), Draw(0)) for share in (0.0, 0.3))
+    sentences, blocks = head.writer.read(states), head._begun(states, decoding(head)).blocks
+    every = torch.ones(len(blocks.word), len(LABELS), dtype=torch.bool)
+    types = head._types(head.writer(sentences, blocks), every)[:, 1:].exp()  # (Q, C)
     table = head.check.pairs(states.words).softmax(1)  # (B, kinds, M, M)
     compared = 0
-    for block, (sentence, word, _, label, _) in enumerate(plain.place.tolist()):
+    changed = 0
+    for block, (sentence, word, _) in enumerate(plain.place.tolist()):
         for row in range(plain.score.shape[1]):
-            size, score = int(plain.count[block, row]), float(plain.score[block, row] * plain.kind[block])
+            size, score, said = int(plain.count[block, row]), float(plain.score[block, row]), types[block]
             if score > 0:
+                own = int(plain.label[block, row])
+                assert own == int(said.argmax())
                 last = word + int(plain.words[block, row, size - 1])
-                kind = 1 + label + (0 if contiguous or last - word + 1 == size else len(LABELS))
-                wanted = score**0.7 * float(table[sentence, kind, word, last]) ** 0.3
-                assert float(checked.score[block, row] * checked.kind[block]) == pytest.approx(wanted, rel=1e-4)
+                kind = 1 + (0 if contiguous or last - word + 1 == size else len(LABELS))
+                likely = table[sentence, kind : kind + len(LABELS), word, last]  # (C,)
+                both = (score / said[own] * said) ** 0.7 * likely**0.3  # (C,)
+                assert int(checked.label[block, row]) == int(both.argmax())
+                assert float(checked.score[block, row]) == pytest.approx(float(both.max()), rel=1e-4)
                 compared += 1
-    assert compared > 5
+                changed += int(both.argmax()) != own
+    assert compared > 5 and changed, "the check has a say in the label, too"
+
+
+@torch.no_grad()
+def test_everywhere_the_check_chooses_among_the_best_of_every_block() -> None:
+    head, states = head_of(check=4), states_of()
+    assert head.check is not None
+    torch.nn.init.normal_(head.check.pairs.bilinear, std=3.0)
+    all_pass = {"start": 0.0, "score": 0.0, "gaps": 0.0}
+    asked = [decoding(head, all_pass, alternatives=3, everywhere=everywhere, more=0.9) for everywhere in (False, True)]
+    few, several = (head.propose(states, own, Draw(0)) for own in asked)
+    assert torch.equal(few.place, several.place)
+    assert torch.allclose(several.score[:, 0], few.score[:, 0]) and torch.equal(several.words[:, 0], few.words[:, 0])
+    alone = (few.score > 0).sum(1) == 1
+    assert alone.any() and ((several.score > 0).sum(1)[alone] > 1).any()
+    found = [head.decode(own.on_host(), len(LENGTHS), one) for own, one in zip((few, several), asked, strict=True)]
+    best = [sum(entity.score for sentence in own for entity in sentence) for own in found]
+    assert best[1] > best[0]
 
 
 def certain(entities: list[tuple[int, int, WordEntity]], longest: int) -> dict[str, np.ndarray[Any, Any]]:
@@ -135,13 +162,15 @@ def certain(entities: list[tuple[int, int, WordEntity]], longest: int) -> dict[s
         row[0, : len(entity.word_indices)] = np.array(entity.word_indices) - entity.first
     counts = np.array([[len(entity.word_indices), 1] for _, _, entity in entities])
     return {
-        "place": np.array([[s, e.first, rank, LABELS.index(e.label), e.last] for s, rank, e in entities]),
+        "place": np.array([[s, e.first, rank] for s, rank, e in entities]),
         "start": np.ones(rows),
-        "kind": np.full(rows, 0.9),
-        "score": np.tile([0.9, 0.4], (rows, 1)),
+        "score": np.tile([0.81, 0.36], (rows, 1)),
+        "label": np.array([[LABELS.index(e.label)] * 2 for _, _, e in entities]),
         "count": counts,
         "words": words,
         "long_score": np.zeros(rows),
+        "long_label": np.zeros(rows, dtype=np.int64),
+        "last": np.array([e.last for _, _, e in entities]),
     }
 
 
@@ -168,8 +197,8 @@ def test_a_second_block_takes_its_next_best_where_the_first_was_as_sure() -> Non
 
 def test_what_does_not_fit_is_taken_to_its_last_word() -> None:
     blocks = certain([(0, 0, WordEntity("A", ((1, 3),)))], 4)
-    blocks["place"][0, 4], blocks["long_score"][0] = 7, 0.95
-    assert [e.fragments for e in decode(blocks, 1, decoding(head_of()))[0]] == [((1, 8),)]
+    blocks["last"][0], blocks["long_score"][0], blocks["long_label"][0] = 7, 0.95, 2
+    assert [(e.label, e.fragments) for e in decode(blocks, 1, decoding(head_of()))[0]] == [(LABELS[2], ((1, 8),))]
 
 
 FACTS = CorpusFacts(

@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_exact import everything, random_blocks
+from test_exact import everything, random_blocks, random_links
 
 from anyner.architectures.nag_ner.exact import best_words
 from anyner.architectures.nag_ner.total import NONE, log_total
@@ -17,13 +17,23 @@ few = st.integers(1, 6)
 
 
 @settings(deadline=None, max_examples=150)
-@given(seed=st.integers(0, 2**20), words=few, units=few, contiguous=st.booleans(), gap=st.sampled_from([0.0, 0.7, -0.4]))
-def test_it_is_the_sum_of_trying_everything(*, seed: int, words: int, units: int, contiguous: bool, gap: float) -> None:
-    blocks = random_blocks(seed, 3, words, units)
+@given(
+    seed=st.integers(0, 2**20),
+    words=few,
+    units=few,
+    contiguous=st.booleans(),
+    gap=st.sampled_from([0.0, 0.7, -0.4]),
+    linked=st.booleans(),
+)
+def test_it_is_the_sum_of_trying_everything(
+    *, seed: int, words: int, units: int, contiguous: bool, gap: float, linked: bool
+) -> None:
+    blocks, links = random_blocks(seed, 3, words, units), random_links(seed, 3, words) if linked else None
     cost = None if contiguous else torch.full((units,), gap)
-    total = log_total(*blocks, cost, largest=3)
+    total = log_total(*blocks, cost, largest=3, links=links)
     for block, (placed, sizes, end) in enumerate(zip(*blocks, strict=True)):
-        scores = [score for score, _ in everything(placed, sizes, end, contiguous=contiguous, gap=gap)]
+        own = links[block] if links is not None else None
+        scores = [score for score, _ in everything(placed, sizes, end, contiguous=contiguous, gap=gap, links=own)]
         if scores:
             assert float(total[block]) == pytest.approx(math.log(sum(map(math.exp, scores))), abs=1e-3)
         else:

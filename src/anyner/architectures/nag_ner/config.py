@@ -27,6 +27,8 @@ class NagOptions(GenerationOptions):
     """Taken off the log probability for every gap in an entity."""
     alternatives: int = Field(default=4, ge=1)
     """Best entities of a block that are looked at where several blocks of one word want the same."""
+    everywhere: bool = False
+    """Whether so many are looked at in all blocks, so that a check can choose among them; slower."""
 
 
 class Config(GenerationConfig):
@@ -39,6 +41,9 @@ class Config(GenerationConfig):
     writing: Literal["rows", "positions"] = "rows"
     """What is learned: how likely a whole row of words is among all that the sentence has, with gaps at a price that is learned,
     too; or what stands at each position, by itself (the paper)."""
+    links: int = Field(default=0, ge=0)
+    """Width of a bilinear form that says how well a word follows another over a gap; 0: a gap costs the same wherever it leads.
+    Only where rows of words are learned."""
     mlm_head: bool = False
     """Whether writing in pieces starts from the checkpoint's head for masked words, as BERT kinds have it."""
     longest: int | None = Field(default=None, ge=1)

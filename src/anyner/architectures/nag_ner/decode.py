@@ -15,21 +15,14 @@ from anyner.text.align import WordEntity
 
 
 def decode(proposals: Mapping[str, NDArray[Any]], sentences: int, decoding: Decoding) -> list[list[WordEntity]]:
-    """The entities of each sentence. A block's score is the probability of its label times how sure its words are."""
+    """The entities of each sentence."""
     least, start = loosest_score(decoding.thresholds), decoding.thresholds.get("start", 0.0)
     found: list[dict[tuple[int, ...], float]] = [{} for _ in range(sentences)]
-    kind = proposals["kind"].astype(np.float64)
-    scores = proposals["score"] * kind[:, None]  # (Q, K)
-    long_scores = proposals["long_score"] * kind
-    best = np.maximum(scores.max(1, initial=0.0), long_scores)
+    best = np.maximum(proposals["score"].max(1, initial=0.0), proposals["long_score"])
     for block in np.flatnonzero((best >= least) & (proposals["start"] >= start)).tolist():
-        sentence, word, _, label, last = proposals["place"][block].tolist()
-        taken = found[sentence]
-        candidates = _candidates(proposals["words"][block], proposals["count"][block], scores[block], word)
-        if long_scores[block] > 0:
-            candidates.append((float(long_scores[block]), tuple(range(word, last + 1))))
-        for own, words in sorted(candidates, key=lambda one: -one[0]):
-            key, gaps = (label, *words), words[-1] - words[0] + 1 > len(words)
+        taken = found[int(proposals["place"][block, 0])]
+        for own, key in sorted(_candidates(proposals, block), key=lambda one: -one[0]):
+            gaps = key[-1] - key[1] + 1 > len(key) - 1
             # an entity that a block of a lower rank has written is not written again
             if own >= least_score(decoding.thresholds, gaps) and key not in taken:
                 taken[key] = own
@@ -40,9 +33,18 @@ def decode(proposals: Mapping[str, NDArray[Any]], sentences: int, decoding: Deco
     return [resolve(own, decoding.policy) if len(own) > 1 else own for own in entities]
 
 
-def _candidates(
-    words: NDArray[Any], counts: NDArray[Any], scores: NDArray[Any], word: int
-) -> list[tuple[float, tuple[int, ...]]]:
-    """What a block may be: words (K, W) counted from its own."""
-    rows = zip(scores.tolist(), words + word, counts.tolist(), strict=True)
-    return [(own, tuple(row[:count].tolist())) for own, row, count in rows if own > 0]
+def _candidates(proposals: Mapping[str, NDArray[Any]], block: int) -> list[tuple[float, tuple[int, ...]]]:
+    """What a block may be: scores, and label and words of each."""
+    word = int(proposals["place"][block, 1])
+    rows = zip(
+        proposals["score"][block].tolist(),
+        proposals["label"][block].tolist(),
+        proposals["words"][block] + word,
+        proposals["count"][block].tolist(),
+        strict=True,
+    )
+    found = [(own, (label, *words[:count].tolist())) for own, label, words, count in rows if own > 0]
+    long = float(proposals["long_score"][block])
+    if long > 0:
+        found.append((long, (int(proposals["long_label"][block]), *range(word, int(proposals["last"][block]) + 1))))
+    return found

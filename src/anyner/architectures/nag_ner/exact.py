@@ -18,6 +18,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from anyner.architectures.nag_ner.links import over_gaps
+
 NONE = float("-inf")  # the log score of what is not there
 LARGEST = 2**26  # numbers in one tensor
 
@@ -60,41 +62,56 @@ class _Ways:
         score, begin = (part.flatten(1)[:, None].expand(-1, words, -1) for part in (self.score, self.begin))  # (Q, R, R k) each
         return _best_of([_Ways(score.masked_fill(earlier, NONE), begin)], count)
 
+    def linked(self, links: Tensor) -> _Ways:
+        """For each word the best that follow it over a gap, with the links (Q, R, R) added."""
+        words, count = self.score.shape[1:]
+        score, begin = (part.flatten(1)[:, None].expand(-1, words, -1) for part in (self.score, self.begin))  # (Q, R, R k) each
+        return _best_of([_Ways(score + links.repeat_interleave(count, dim=2), begin)], count)
 
-def best_words(placed: Tensor, sizes: Tensor, end: Tensor, gap: Tensor | None, *, count: int) -> Best:
+
+def best_words(
+    placed: Tensor, sizes: Tensor, end: Tensor, gap: Tensor | None, *, count: int, links: Tensor | None = None
+) -> Best:
     """The `count` best rows of words of each block: the head, then later words in rising order, W = min(R, L) at most.
 
     `placed` (Q, R, L) is the log score of placing each word - 0 is the head - after 0 .. L-1 units, -inf where there is no such
     word or no room for it; `sizes` (Q, R) are the units of each word; `end` (Q, L + 1) is the log score of ending after that
     many units. `gap` (L,) is taken off for a jump over at least one word behind so many units; without it there are no jumps.
+    `links` (Q, R, R) are added for a jump from a word to another.
     """
     units = placed.shape[2]
     if gap is None:  # what is farther than there are units cannot be reached
         placed, sizes = placed[:, :units], sizes[:, :units]
-    most = max(units + 2, placed.shape[1] if count > 1 and gap is not None else 0)
+    links = over_gaps(links.detach(), NONE) if links is not None and gap is not None else None
+    most = max(units + 2, placed.shape[1] if (count > 1 and gap is not None) or links is not None else 0)
     at_once = max(1, LARGEST // (placed.shape[1] * most * count))
-    split = (torch.split(given.detach(), at_once) for given in (placed.float(), sizes.long(), end.float()))
+    split = (torch.split(part.detach(), at_once) for part in (placed.float(), sizes.long(), end.float()))
+    blocks = list(zip(*split, strict=True))
+    linked = torch.split(links, at_once) if links is not None else [None] * len(blocks)
     cost = gap.detach() if gap is not None else None
-    parts = [_best_words(*part, gap=cost, count=count) for part in zip(*split, strict=True)]
+    parts = [_best_words(*block, gap=cost, links=own, count=count) for block, own in zip(blocks, linked, strict=True)]
     score, number, words = (torch.cat([getattr(part, name) for part in parts]) for name in ("score", "count", "words"))
     return Best(score, number, words)
 
 
-def best_for_each(placed: Tensor, sizes: Tensor, ends: Sequence[Tensor], gap: Tensor | None) -> list[Best]:
+def best_for_each(
+    placed: Tensor, sizes: Tensor, ends: Sequence[Tensor], gap: Tensor | None, links: Tensor | None = None
+) -> list[Best]:
     """The best row of words of each block, for each of several log scores of ending."""
     many = len(ends)
-    best = best_words(placed.repeat(many, 1, 1), sizes.repeat(many, 1), torch.cat(list(ends)), gap, count=1)
+    links = links.repeat(many, 1, 1) if links is not None else None
+    best = best_words(placed.repeat(many, 1, 1), sizes.repeat(many, 1), torch.cat(list(ends)), gap, count=1, links=links)
     parts = (part.chunk(many) for part in (best.score, best.count, best.words))
     return [Best(*own) for own in zip(*parts, strict=True)]
 
 
-def _best_words(placed: Tensor, sizes: Tensor, end: Tensor, *, gap: Tensor | None, count: int) -> Best:
+def _best_words(placed: Tensor, sizes: Tensor, end: Tensor, *, gap: Tensor | None, links: Tensor | None, count: int) -> Best:
     """The same for as many blocks as fit."""
-    ways = _best_way(placed, sizes, end, gap) if count == 1 else _best_ways(placed, sizes, end, gap, count)
+    ways = _best_way(placed, sizes, end, gap, links) if count == 1 else _best_ways(placed, sizes, end, gap, links, count=count)
     return _followed(placed[:, 0, 0], ways, sizes)
 
 
-def _best_way(placed: Tensor, sizes: Tensor, end: Tensor, gap: Tensor | None) -> _Ways:
+def _best_way(placed: Tensor, sizes: Tensor, end: Tensor, gap: Tensor | None, links: Tensor | None) -> _Ways:
     """The best way on behind so many units from each word: (Q, L + 2, R, 1).
 
     The last row is for words that do not fit, the first for what has ended. Words stand in reverse inside, so that a running
@@ -108,11 +125,15 @@ def _best_way(placed: Tensor, sizes: Tensor, end: Tensor, gap: Tensor | None) ->
     score[1:-1] = end[:, 1:].t()[..., None]
     choice = torch.zeros((units + 2, blocks, words), dtype=torch.int64, device=placed.device)  # 0: ends, 1: next, 2: over a gap
     far = torch.zeros((units + 2, blocks, words + 2), dtype=torch.int64, device=placed.device)
+    backwards = links.flip(1, 2) if links is not None else None
     from_word = placed.new_full((blocks, words + 2), NONE)  # word r finds the one behind it at r + 1, all farther ones up to r
     for written in range(units - 1, 0, -1):
         torch.add(from_end[written], score.gather(0, after[written][None])[0], out=from_word[:, 2:])
         choices = [score[written], from_word[:, 1:-1]]
-        if gap is not None:  # of equal ones `cummax` takes the last: read backwards that is the nearest word
+        if gap is not None and backwards is not None:
+            jump, far[written, :, :-2] = _last_best(from_word[:, None, 2:] + backwards)  # (Q, R) each
+            choices.append(jump - gap[written])
+        elif gap is not None:  # of equal ones `cummax` takes the last: read backwards that is the nearest word
             jump, far[written] = from_word.cummax(1)
             choices.append(jump[:, :-2] - gap[written])
         score[written], choice[written] = torch.stack(choices).max(0)  # of equal ones the first
@@ -122,7 +143,14 @@ def _best_way(placed: Tensor, sizes: Tensor, end: Tensor, gap: Tensor | None) ->
     return _Ways(*(part.flip(2).transpose(0, 1)[..., None] for part in (score, begin)))
 
 
-def _best_ways(placed: Tensor, sizes: Tensor, end: Tensor, gap: Tensor | None, count: int) -> _Ways:
+def _last_best(score: Tensor) -> tuple[Tensor, Tensor]:
+    """The best along the last dimension and its place, counted as in a row of two more before it; of equal ones the last."""
+    best = score.amax(-1)
+    place = torch.arange(2, score.shape[-1] + 2, device=score.device)
+    return best, torch.where(score == best[..., None], place, 0).amax(-1)
+
+
+def _best_ways(placed: Tensor, sizes: Tensor, end: Tensor, gap: Tensor | None, links: Tensor | None, *, count: int) -> _Ways:
     """The best ways on, several of each: (Q, L + 2, R, k)."""
     blocks, words, units = placed.shape
     shape = (blocks, units + 2, words, count)
@@ -134,7 +162,7 @@ def _best_ways(placed: Tensor, sizes: Tensor, end: Tensor, gap: Tensor | None, c
         from_word = _Ways(placed[:, :, written, None] + ways.score.gather(1, after)[:, 0], begin)  # (Q, R, k)
         choices = [_Ways(ways.score[:, written, :, :1], ways.begin[:, written, :, :1]), from_word.moved(1)]
         if gap is not None:
-            jump = from_word.moved(2).with_all_later()
+            jump = from_word.moved(2).with_all_later() if links is None else from_word.linked(links)
             choices.append(_Ways(jump.score - gap[written], jump.begin))
         best = _best_of(choices, count)
         ways.score[:, written], ways.begin[:, written] = best.score, best.begin

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -19,7 +19,7 @@ from anyner.architectures.nag_ner.config import Config, NagOptions
 from anyner.architectures.nag_ner.decode import decode
 from anyner.architectures.nag_ner.exact import best_for_each, best_words
 from anyner.architectures.nag_ner.layout import IMPOSSIBLE, Layout, laid_out, only_best
-from anyner.architectures.nag_ner.proposals import WrittenBlocks, with_check
+from anyner.architectures.nag_ner.proposals import Checking, WrittenBlocks, WrittenRows, labelled
 from anyner.architectures.nag_ner.spaces import END, MORE, PiecesOut, Said
 from anyner.architectures.nag_ner.start import begin_from_masked_words
 from anyner.architectures.nag_ner.targets import ENDS, GOES_ON, IGNORED, BlockTargets, UnitsOfWords, stretches, targets_of
@@ -71,6 +71,8 @@ class Head(base.Head):
     def start(self, encoder: Encoder, cut: PieceCutter) -> None:
         assert self.settings.decoder is not None
         begin(self.writer.decoder, self.settings.decoder, encoder)
+        if self.settings.links and self.settings.space != "pointer":
+            raise AnynerError("head.links is for writing in words; set head.space to pointer")
         if self.settings.mlm_head:
             if not isinstance(self.writer.out, PiecesOut):
                 raise AnynerError("head.mlm_head is for writing in pieces; set head.space to sentence or vocab")
@@ -105,7 +107,7 @@ class Head(base.Head):
         loss = functional.nll_loss(types, label, reduction="none")
         parts["types"] = LossPart(torch.where(counted, loss, 0.0).sum(), counted.sum())
         said, wanted = self.writer.said(sentences, blocks, written), self._wanted(targets, blocks, units, states)
-        parts["writing"] = self._writing(said, wanted, counted, blocks, states)
+        parts["writing"] = self._writing(said, wanted, counted, blocks, sentences)
         last = self.writer.last_words(sentences, blocks, written)
         if last is not None:
             own = last[:entities].gather(1, states.placed(targets.last)[:, None])
@@ -127,7 +129,7 @@ class Head(base.Head):
         blocks, _ = self._blocks(states, targets, none, sought=states.word_mask.float(), draw=draw)
         said = self.writer.said(sentences, blocks, self.writer(sentences, blocks))
         everything = torch.ones(len(blocks.word), dtype=torch.bool, device=blocks.word.device)
-        return {"copying": self._writing(said, self._wanted(targets, blocks, units, states), everything, blocks, states)}
+        return {"copying": self._writing(said, self._wanted(targets, blocks, units, states), everything, blocks, sentences)}
 
     def _anywhere(self, states: States, draw: Draw) -> Sentences:
         """The sentences; every second one is believed to stand somewhere in a window, the others where they do in prediction."""
@@ -192,26 +194,31 @@ class Head(base.Head):
         alone[:, -1] = torch.where(count[:, 0] > self.longest, GOES_ON, alone[:, -1])
         return torch.cat([own, alone])
 
-    def _writing(self, said: Said, wanted: Tensor, counted: Tensor, blocks: Blocks, states: States) -> LossPart:
+    def _writing(self, said: Said, wanted: Tensor, counted: Tensor, blocks: Blocks, sentences: Sentences) -> LossPart:
         """Cross-entropy of what is wanted: among all rows of words, or at each position; either way for each position."""
         unit = said.units.gather(2, wanted.clamp(min=0)[..., None])[..., 0]  # (Q, P)
         log = torch.where(wanted >= 0, unit, torch.where(wanted == ENDS, said.special[..., END], said.special[..., MORE]))
         there = (wanted != IGNORED) & counted[:, None]
         loss = -torch.where(there, log, 0.0).sum()
         if self.settings.writing == "rows":
-            loss = loss + torch.where(counted, self._total(self._laid_out(said, blocks, states)), 0.0).sum()
+            loss = loss + torch.where(counted, self._total(self._laid_out(said, blocks, sentences)), 0.0).sum()
+            before, behind = wanted[:, :-1], wanted[:, 1:]  # (Q, P - 1) each
+            jumped = (behind >= 0) & (behind != before + 1) & counted[:, None]
             if self.writer.gap is not None:
-                jumped = (wanted[:, 1:] >= 0) & (wanted[:, 1:] != wanted[:, :-1] + 1) & counted[:, None]  # (Q, P - 1)
                 loss = loss + (jumped.sum(0)[: self.longest - 1] * self.writer.gap[1:]).sum()
+            if sentences.links is not None:
+                links = sentences.links[blocks.rows.sentence[:, None], before.clamp(min=0), behind.clamp(min=0)]  # (Q, P - 1)
+                loss = loss - torch.where(jumped, links, 0.0).sum()
         return LossPart(loss, there.sum())
 
-    def _laid_out(self, said: Said, blocks: Blocks, states: States) -> Layout:
-        return laid_out(said, blocks, states, self._units(states), self.settings.farthest)
+    def _laid_out(self, said: Said, blocks: Blocks, sentences: Sentences) -> Layout:
+        units, farthest = self._units(sentences.states), self.settings.farthest
+        return laid_out(said, blocks, sentences.states, units, farthest=farthest, links=sentences.links)
 
     def _total(self, layout: Layout) -> Tensor:
         """Log of the sum over all rows of words, those that do not fit among them: (Q,)."""
         end = torch.logaddexp(layout.end, layout.more.clamp(min=2 * IMPOSSIBLE))
-        return log_total(layout.placed, layout.sizes, end, self._gap(0.0), largest=layout.largest)
+        return log_total(layout.placed, layout.sizes, end, self._gap(0.0), largest=layout.largest, links=layout.links)
 
     def _gap(self, more: float) -> Tensor | None:
         """What a gap costs behind so many units, (L,); None: there are no gaps."""
@@ -225,32 +232,32 @@ class Head(base.Head):
         assert isinstance(options, NagOptions)
         sentences = self.writer.read(states)
         begun = self._begun(states, decoding)
-        blocks, crowded = begun.blocks, begun.crowded
+        blocks = begun.blocks
+        crowded = torch.arange(len(blocks.word), device=blocks.word.device) if options.everywhere else begun.crowded
         written = self.writer(sentences, blocks)
         annotated = torch.ones(len(blocks.word), len(self.labels), dtype=torch.bool, device=blocks.word.device)
-        types = self._types(written, annotated)
-        kind, label = types[:, 1:].max(1)  # (Q,) each
+        types = self._types(written, annotated)[:, 1:].exp()  # (Q, C)
         said = self.writer.said(sentences, blocks, written)
-        everything = self._laid_out(said, blocks, states)
-        layout = self._laid_out(only_best(said), blocks, states) if options.decoding == "greedy" else everything
+        everything = self._laid_out(said, blocks, sentences)
+        layout = self._laid_out(only_best(said), blocks, sentences) if options.decoding == "greedy" else everything
         gap = self._gap(options.gap)
-        placed, sizes, end = layout.placed, layout.sizes, layout.end
-        best, *full = best_for_each(placed, sizes, [end] if self.writer.tail is None else [end, layout.more], gap)
+        placed, sizes, end, links = layout.placed, layout.sizes, layout.end, layout.links
+        best, *full = best_for_each(placed, sizes, [end] if self.writer.tail is None else [end, layout.more], gap, links)
         if options.alternatives > 1 and len(crowded):
-            several = best_words(placed[crowded], sizes[crowded], end[crowded], gap, count=options.alternatives)
+            own = links[crowded] if links is not None else None
+            several = best_words(placed[crowded], sizes[crowded], end[crowded], gap, count=options.alternatives, links=own)
             best = best.replaced(crowded, several)
         total = self._total(everything) if self.settings.writing == "rows" else None
         score = _sure(best.score, layout.units_of(best.words, best.count), total[:, None] if total is not None else None)
-        last, long_score = blocks.word, torch.zeros_like(kind)
+        rows = WrittenRows(blocks, best, score, last=blocks.word, long_sure=torch.zeros_like(begun.start))
         tails = self.writer.last_words(sentences, blocks, written)
         if tails is not None:
             word = torch.arange(tails.shape[1], device=tails.device)
             found, last = tails.masked_fill(word < blocks.word[:, None] + full[0].count, 2 * IMPOSSIBLE).max(1)  # (Q,) each
             there = (full[0].score[:, 0] > IMPOSSIBLE) & (found > IMPOSSIBLE)
-            long_score = torch.where(there, _sure(full[0].score[:, 0], torch.full_like(last, self.longest), total), 0.0)
-        place = torch.stack([blocks.rows.sentence, blocks.word, blocks.rank, label, last], dim=1)
-        proposals = WrittenBlocks(place, begun.start, kind.exp(), score, best.count, best.words, long_score)
-        return with_check(proposals, self.check, states, options.check_share)
+            sure = _sure(full[0].score[:, 0], torch.full_like(last, self.longest), total)
+            rows = replace(rows, last=last, long_sure=torch.where(there, sure, 0.0))
+        return labelled(rows, types, begun.start, Checking.of(self.check, states.words, options.check_share))
 
     def _begun(self, states: States, decoding: Decoding) -> _Begun:
         """Blocks for all entities that are expected."""

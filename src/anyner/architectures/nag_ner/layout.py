@@ -25,6 +25,7 @@ class Layout:
     sizes: Tensor  # (Q, R) units of each word
     end: Tensor  # (Q, L + 1) of ending behind so many
     more: Tensor  # (Q, L + 1) of going on behind so many: only behind all that fit
+    links: Tensor | None  # (Q, R, R) added for a gap between two words; None: nothing is
     largest: int
     """Most units of a word."""
 
@@ -35,7 +36,10 @@ class Layout:
         return torch.where(there, own, 0).sum(2)
 
 
-def laid_out(said: Said, blocks: Blocks, states: States, units: UnitsOfWords, farthest: int | None) -> Layout:
+def laid_out(
+    said: Said, blocks: Blocks, states: States, units: UnitsOfWords, *, farthest: int | None, links: Tensor | None
+) -> Layout:
+    """`links` (B, M, M) are those of the sentences."""
     longest, words = said.units.shape[1] - 1, states.words.shape[1]
     window = min(farthest or words, words)
     sentence = blocks.rows.sentence
@@ -54,7 +58,8 @@ def laid_out(said: Said, blocks: Blocks, states: States, units: UnitsOfWords, fa
     placed = placed.masked_fill(~real[..., None] | (placed < IMPOSSIBLE), -torch.inf)
     only_last = torch.arange(longest + 1, device=index.device) == longest
     more = said.special[..., MORE].masked_fill(~only_last, -torch.inf)
-    return Layout(placed, size, said.special[..., END], more, largest)
+    own_links = links[sentence[:, None, None], index[:, :, None], index[:, None]] if links is not None else None
+    return Layout(placed, size, said.special[..., END], more, own_links, largest)
 
 
 def only_best(said: Said) -> Said:

@@ -9,15 +9,20 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from anyner.architectures.nag_ner.links import over_gaps
+
 NONE = -1e4
 """The log score of what is not there. Not -inf: sums of nothing else have no gradient then."""
 
 
-def log_total(placed: Tensor, sizes: Tensor, end: Tensor, gap: Tensor | None, *, largest: int) -> Tensor:
+def log_total(
+    placed: Tensor, sizes: Tensor, end: Tensor, gap: Tensor | None, *, largest: int, links: Tensor | None = None
+) -> Tensor:
     """Log of the sum over all rows of words of each block: (Q,).
 
     `placed` (Q, R, L), `sizes` (Q, R) and `end` (Q, L + 1) are those of `best_words`; `gap` (L,) is taken off for a jump behind
-    so many units, without it there are none. `largest` is the most units of a word.
+    so many units, without it there are none; `links` (Q, R, R) are added for one from a word to another. `largest` is the most
+    units of a word.
     """
     words, units = placed.shape[1:]
     if gap is None:  # what is farther than there are units cannot be reached
@@ -25,14 +30,16 @@ def log_total(placed: Tensor, sizes: Tensor, end: Tensor, gap: Tensor | None, *,
         placed, sizes = placed[:, :words], sizes[:, :words]
     placed, end = placed.float().clamp(min=NONE).flip(1), end.float().clamp(min=NONE)  # the last word first
     sizes = sizes.flip(1)
+    links = over_gaps(links, NONE).flip(1, 2) if links is not None else None
     behind = {units: end[:, units, None].expand(-1, words)}  # of all ways on from a word (Q, R), by the units written so far
     nothing = torch.full_like(behind[units], NONE)
     for written in range(units - 1, 0, -1):
         from_word = placed[:, :, written] + _after(behind, written, sizes, largest, nothing)  # (Q, R)
-        from_word = functional.pad(from_word, (2, 0), value=NONE)  # (Q, 2 + R) so that word r finds the next at r + 1
-        ways = [end[:, written, None].expand(-1, words), from_word[:, 1:-1]]
+        beside = functional.pad(from_word, (2, 0), value=NONE)  # (Q, 2 + R) so that word r finds the next at r + 1
+        ways = [end[:, written, None].expand(-1, words), beside[:, 1:-1]]
         if gap is not None:
-            ways.append(from_word.logcumsumexp(1)[:, :-2] - gap[written])
+            jump = beside.logcumsumexp(1)[:, :-2] if links is None else (from_word[:, None] + links).logsumexp(2)  # (Q, R)
+            ways.append(jump - gap[written])
         behind[written] = torch.stack(ways).logsumexp(0)
     return placed[:, -1, 0] + _after(behind, 0, sizes, largest, nothing)[:, -1]
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anyner.architectures.nag_ner.config import Config
+from anyner.architectures.nag_ner.links import Links
 from anyner.architectures.nag_ner.spaces import PiecesOut, Said, WordsOut
 from anyner.encoding.encoder import Encoder, States
 from anyner.layers.decoder import Decoder, Memory
@@ -38,6 +39,7 @@ class Sentences:
     units: Units
     memory: Memory
     shift: Tensor  # (B,) words by which each sentence is believed to stand further behind
+    links: Tensor | None  # (B, M, M) how well one word follows another over a gap
 
 
 class Writer(nn.Module):
@@ -80,6 +82,8 @@ class Writer(nn.Module):
             self.out = PiecesOut(shape.width, tables.tokens, whole=config.space == "vocab")
         jumps = config.writing == "rows" and not config.contiguous and config.longest > 1
         self.gap = nn.Parameter(torch.zeros(config.longest)) if jumps else None  # what a gap behind so many units costs
+        linked = config.links > 0 and jumps and config.space == "pointer"
+        self.links = Links(shape.width, config.links, config.farthest, config.dropout) if linked else None
         self.tail = WordsOut(shape.width, 1, config.farthest) if config.tail else None
 
     def read(self, states: States, shift: Tensor | None = None) -> Sentences:
@@ -89,13 +93,14 @@ class Writer(nn.Module):
         shift = shift if shift is not None else torch.zeros(len(states.lengths), dtype=torch.long, device=states.words.device)
         words = self.word_norm(self.of_words(states.words))  # (B, M, w)
         place = shift[:, None] + torch.arange(words.shape[1], device=shift.device)  # (B, M)
+        links = self.links(words) if self.links is not None else None
         words = words + self._places(place).to(words.dtype)
         units = units_of(states, "words" if self.settings.space == "pointer" else "pieces", self.out.tokens)
         if self.taken_over:
             memory = self.decoder.remember(states.pieces, states.piece_mask)
         else:
             memory = self.decoder.remember(words, states.word_mask if len(set(states.lengths)) > 1 else None)
-        return Sentences(states, words, units, memory, shift)
+        return Sentences(states, words, units, memory, shift, links)
 
     def forward(self, sentences: Sentences, blocks: Blocks) -> Tensor:
         """What stands in each block: (Q, longest + 2, w)."""
