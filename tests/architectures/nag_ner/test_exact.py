@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from anyner.architectures.nag_ner import exact
-from anyner.architectures.nag_ner.exact import NONE, Best, best_for_each, best_words
+from anyner.architectures.nag_ner.exact import NONE, Best, best_for_each, best_without_gaps, best_words
 
 Row = tuple[int, ...]
 Given = tuple[Tensor, Tensor, Tensor]
@@ -111,6 +111,31 @@ def test_the_best_are_those_of_trying_everything(
             beside = truth[max(place - 1, 0) : place] + truth[place + 1 : place + 2]
             if all(abs(score - other) > 1e-4 for other, _ in beside):
                 assert row == truth[place][1]
+
+
+@settings(deadline=None, max_examples=100)
+@given(seed=seeds, words=few, units=few, count=counts)
+def test_rows_without_gaps_are_those_of_trying_everything(*, seed: int, words: int, units: int, count: int) -> None:
+    blocks = random_blocks(seed, 3, words, units)
+    best = best_without_gaps(*blocks, count=count)
+    assert best.score.shape == (3, count) and best.words.shape == (3, count, min(words, units))
+    for block, (placed, sizes, end) in enumerate(zip(*blocks, strict=True)):
+        truth = everything(placed, sizes, end, contiguous=True)[:count]
+        rows = found(best, block)
+        assert [score for score, _ in rows] == pytest.approx([score for score, _ in truth], abs=1e-4)
+        assert {row for _, row in rows} == {row for _, row in truth} or len(truth) == count
+
+
+@settings(deadline=None, max_examples=100)
+@given(seed=seeds, words=few, units=few, gap=gaps)
+def test_beside_the_best_stand_others_without_gaps_that_are_not_the_same(seed: int, words: int, units: int, gap: float) -> None:
+    blocks = random_blocks(seed, 3, words, units)
+    best, others = searched(*blocks, count=1, contiguous=False, gap=gap), best_without_gaps(*blocks, count=MORE_THAN_ALL)
+    both = best.beside(others)
+    for block in range(3):
+        first, whole, rows = found(best, block), found(others, block), found(both, block)
+        assert rows == [*first, *(one for one in whole if one[1] not in {row for _, row in first})]
+        assert len({row for _, row in rows}) == len(rows)
 
 
 @settings(deadline=None, max_examples=100)

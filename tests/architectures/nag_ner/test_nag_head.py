@@ -138,20 +138,21 @@ def test_what_was_written_and_its_check_become_one_score(contiguous: bool) -> No
 
 
 @torch.no_grad()
-def test_everywhere_the_check_chooses_among_the_best_of_every_block() -> None:
+def test_a_check_chooses_among_the_best_of_every_block() -> None:
     head, states = head_of(check=4), states_of()
     assert head.check is not None
     torch.nn.init.normal_(head.check.pairs.bilinear, std=3.0)
     all_pass = {"start": 0.0, "score": 0.0, "gaps": 0.0}
-    asked = [decoding(head, all_pass, alternatives=3, everywhere=everywhere, more=0.9) for everywhere in (False, True)]
-    few, several = (head.propose(states, own, Draw(0)) for own in asked)
-    assert torch.equal(few.place, several.place)
-    assert torch.allclose(several.score[:, 0], few.score[:, 0]) and torch.equal(several.words[:, 0], few.words[:, 0])
-    alone = (few.score > 0).sum(1) == 1
-    assert alone.any() and ((several.score > 0).sum(1)[alone] > 1).any()
-    found = [head.decode(own.on_host(), len(LENGTHS), one) for own, one in zip((few, several), asked, strict=True)]
-    best = [sum(entity.score for sentence in own for entity in sentence) for own in found]
-    assert best[1] > best[0]
+    asked = [decoding(head, all_pass, alternatives=number, more=1.0) for number in (1, 3)]
+    one, several = (head.propose(states, own, Draw(0)) for own in asked)
+    assert one.score.shape[1] == 1 and several.score.shape[1] == 3
+    assert torch.allclose(several.score[:, 0], one.score[:, 0]) and torch.equal(several.words[:, 0], one.words[:, 0])
+    assert ((several.score > 0).sum(1) > 1).any()
+    found = [head.decode(own.on_host(), len(LENGTHS), own_asked) for own, own_asked in zip((one, several), asked, strict=True)]
+    scores = [sum(entity.score or 0.0 for sentence in own for entity in sentence) for own in found]
+    assert scores[1] > scores[0], "of one word the check has taken another row"
+    unchecked = head.propose(states, decoding(head, all_pass, alternatives=3, more=1.0, check_share=0.0), Draw(0))
+    assert unchecked.score.shape[1] == 1
 
 
 def certain(entities: list[tuple[int, int, WordEntity]], longest: int) -> dict[str, np.ndarray[Any, Any]]:

@@ -26,9 +26,8 @@ class NagOptions(GenerationOptions):
     gap: float = Field(default=0.0, ge=0.0)
     """Taken off the log probability for every gap in an entity."""
     alternatives: int = Field(default=4, ge=1)
-    """Best entities of a block that are looked at where several blocks of one word want the same."""
-    everywhere: bool = False
-    """Whether so many are looked at in all blocks, so that a check can choose among them; slower."""
+    """Best entities of a block that are looked at: where several blocks of one word may want the same, and where there is a check
+    to choose among them, there beyond the best only ones without gaps."""
 
 
 class Config(GenerationConfig):

@@ -40,6 +40,14 @@ class Best:
         count = functional.pad(self.count, (0, more)).index_copy(0, blocks, several.count)
         return Best(score, count, functional.pad(self.words, (0, 0, 0, more)).index_copy(0, blocks, several.words))
 
+    def beside(self, others: Best) -> Best:
+        """The best of each block, and behind it those of others (Q, m) that are not the same."""
+        last = self.words[:, 0].gather(1, (self.count[:, :1] - 1).clamp(min=0))  # (Q, 1)
+        same = (others.count == self.count[:, :1]) & (last == self.count[:, :1] - 1)  # those of others have no gaps
+        score = torch.cat([self.score[:, :1], others.score.masked_fill(same, NONE)], dim=1)
+        count = torch.cat([self.count[:, :1], others.count.masked_fill(same, 0)], dim=1)
+        return Best(score, count, torch.cat([self.words[:, :1], others.words], dim=1))
+
 
 @dataclass(frozen=True, slots=True)
 class _Ways:
@@ -92,6 +100,23 @@ def best_words(
     parts = [_best_words(*block, gap=cost, links=own, count=count) for block, own in zip(blocks, linked, strict=True)]
     score, number, words = (torch.cat([getattr(part, name) for part in parts]) for name in ("score", "count", "words"))
     return Best(score, number, words)
+
+
+def best_without_gaps(placed: Tensor, sizes: Tensor, end: Tensor, *, count: int) -> Best:
+    """The same for rows without gaps alone: there is one of each number of words, so all are simply looked at."""
+    units = placed.shape[2]
+    words = min(placed.shape[1:])
+    sizes = sizes[:, :words]
+    behind = sizes.cumsum(1)  # (Q, W) units
+    before = behind - sizes
+    own = placed[:, :words].float().gather(2, before.clamp(max=units - 1)[..., None])[..., 0]  # (Q, W)
+    own = own.masked_fill(before >= units, NONE)
+    ended = end.float().gather(1, behind.clamp(max=units)).masked_fill(behind > units, NONE)  # (Q, W)
+    score, order = (own.cumsum(1) + ended).detach().sort(dim=1, descending=True, stable=True)
+    missing = max(0, count - words)
+    score, order = (functional.pad(part, (0, missing), value=fill)[:, :count] for part, fill in ((score, NONE), (order, 0)))
+    every = torch.arange(words, device=placed.device).expand(len(placed), count, -1)  # (Q, k, W)
+    return Best(score, (order + 1).masked_fill(score == NONE, 0), every)
 
 
 def best_for_each(

@@ -17,7 +17,7 @@ from anyner.architectures.checking import checking, span_check
 from anyner.architectures.draw import Draw
 from anyner.architectures.nag_ner.config import Config, NagOptions
 from anyner.architectures.nag_ner.decode import decode
-from anyner.architectures.nag_ner.exact import best_for_each, best_words
+from anyner.architectures.nag_ner.exact import best_for_each, best_without_gaps, best_words
 from anyner.architectures.nag_ner.layout import IMPOSSIBLE, Layout, laid_out, only_best
 from anyner.architectures.nag_ner.proposals import Checking, WrittenBlocks, WrittenRows, labelled
 from anyner.architectures.nag_ner.spaces import END, MORE, PiecesOut, Said
@@ -232,8 +232,7 @@ class Head(base.Head):
         assert isinstance(options, NagOptions)
         sentences = self.writer.read(states)
         begun = self._begun(states, decoding)
-        blocks = begun.blocks
-        crowded = torch.arange(len(blocks.word), device=blocks.word.device) if options.everywhere else begun.crowded
+        blocks, crowded = begun.blocks, begun.crowded
         written = self.writer(sentences, blocks)
         annotated = torch.ones(len(blocks.word), len(self.labels), dtype=torch.bool, device=blocks.word.device)
         types = self._types(written, annotated)[:, 1:].exp()  # (Q, C)
@@ -243,6 +242,8 @@ class Head(base.Head):
         gap = self._gap(options.gap)
         placed, sizes, end, links = layout.placed, layout.sizes, layout.end, layout.links
         best, *full = best_for_each(placed, sizes, [end] if self.writer.tail is None else [end, layout.more], gap, links)
+        if options.alternatives > 1 and self.check is not None and options.check_share:
+            best = best.beside(best_without_gaps(placed, sizes, end, count=options.alternatives - 1))
         if options.alternatives > 1 and len(crowded):
             own = links[crowded] if links is not None else None
             several = best_words(placed[crowded], sizes[crowded], end[crowded], gap, count=options.alternatives, links=own)
