@@ -137,3 +137,4 @@ def test_a_threshold_for_gaps_is_tuned_on_entities_with_gaps_alone(
         tuned = Tuner(recognizer, gold).tune()
         assert tuned.thresholds == wanted
     assert (tuned.score.correct, tuned.score.predicted, tuned.score.gold) == (40 * 6, 40 * 8, 40 * 6)
+    assert tuned.discontinuous == Score(40, 40 * 3, 40)

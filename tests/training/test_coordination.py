@@ -147,3 +147,6 @@ def test_a_recipe_asks_for_them() -> None:
     assert after.train[: len(before.train)] == before.train
     assert len(after.train) == len(before.train) + after.made
     assert after.dev == before.dev
+    pairs = read_data(DataConfig.model_validate({**plain, "coordinated": 0.25, "joined": 2}), TextConfig())
+    assert max(one.text.count(",") for one in pairs.train) <= max(one.text.count(",") for one in after.train)
+    assert pairs.train[: len(before.train)] == before.train and pairs.train != after.train, "lists of three are there by default"

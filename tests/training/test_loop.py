@@ -214,6 +214,15 @@ def dev_scores(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[int]], None]:
     return give
 
 
+@pytest.mark.parametrize(("gaps", "f1"), [(Score(1, 2, 2), 0.5), (Score(0, 0, 0), None)])
+def test_the_f1_of_entities_with_gaps_is_written_down(
+    tiny: Callable[..., Recipe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gaps: Score, f1: float | None
+) -> None:
+    monkeypatch.setattr(Tuner, "tune", lambda _: Tuned({"score": 0.5}, Score(50, 100, 100), gaps))
+    run(tiny("training.epochs=1"), tmp_path / "one")
+    assert [record["dev_gaps_f1"] for record in metrics(tmp_path / "one")] == [f1]
+
+
 def test_it_stops_when_patience_is_over_and_keeps_the_best_epoch(
     tiny: Callable[..., Recipe], tmp_path: Path, dev_scores: Callable[[list[int]], None]
 ) -> None:

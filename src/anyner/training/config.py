@@ -61,7 +61,7 @@ class DataConfig(Settings):
     conjunctions: tuple[str, ...] = Field(default=("and", "and", "and", "or"), min_length=1)
     """What joins them, each word as often as it stands here."""
     joined: int = Field(default=3, ge=2)
-    """Most of them in one: a quarter of these sentences join more than two, all numbers up to this as often."""
+    """Most of them in one: up to a quarter of these sentences join more than two, long lists seldom where few are alike."""
 
     opinions: Sources = ()
     """Training texts again, with entities and scores as other models gave them: targets beside the gold where every span is

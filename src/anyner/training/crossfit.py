@@ -17,8 +17,7 @@ from anyner.storage.files import CARD, RECIPE
 from anyner.storage.load import load
 from anyner.training.checkpoint import has_checkpoint
 from anyner.training.config import Recipe
-from anyner.training.coordination import coordinated
-from anyner.training.data import DataCheck, Splits, read_data
+from anyner.training.data import DataCheck, Splits, joined_sentences, read_data
 from anyner.training.progress import Listener, Silent
 from anyner.training.run import run
 
@@ -104,7 +103,6 @@ def _model_of_others(
     unfinished = has_checkpoint(folder)
     if unfinished or not (folder / CARD).exists():  # the card comes last
         train = tuple(document for other, part in enumerate(parts) if other != number for document in part)
-        share, most = recipe.data.coordinated, recipe.data.joined
-        joined = coordinated(train, recipe.text, share, recipe.data.conjunctions, most=most) if share else ()
+        joined = joined_sentences(train, recipe.data, recipe.text)
         run(own, folder, unfinished, listener, Splits((*train, *joined), parts[number], (), made=len(joined)))
     return load(folder)

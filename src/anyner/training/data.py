@@ -61,13 +61,18 @@ def read_data(data: DataConfig, text: TextConfig, dev_trains: bool = False) -> S
         train, dev, test = (neighbours_attached(documents, text.context, everything) for documents in (train, dev, test))
     if dev_trains:
         train, dev = (*train, *dev), ()
-    joined = coordinated(train, text, data.coordinated, data.conjunctions, most=data.joined) if data.coordinated else ()
+    joined = joined_sentences(train, data, text)
     problems = [problem for corpus in corpora for problem in corpus.problems]
     opinions: list[Opinion | None] = []
     if data.opinions:
         opinions, of_files = read_opinions(data.opinions, (*train, *joined))
         problems += of_files
     return Splits((*train, *joined), dev, test, tuple(problems), tuple(opinions), len(joined))
+
+
+def joined_sentences(train: Sequence[Document], data: DataConfig, text: TextConfig) -> tuple[Document, ...]:
+    """Those that the settings want more, made from the training documents."""
+    return coordinated(train, text, data.coordinated, data.conjunctions, most=data.joined) if data.coordinated else ()
 
 
 def held_out(documents: Sequence[Document], share: float) -> tuple[tuple[Document, ...], tuple[Document, ...]]:

@@ -64,7 +64,8 @@ def test_with_links_a_sentence_alone_has_the_same_loss_and_entities() -> None:
     assert entities_alone_and_together(head, decoding(head), "writing") > 2
 
 
-def test_links_are_for_words_alone() -> None:
+@pytest.mark.parametrize("settings", [{"space": "sentence"}, {"writing": "positions"}], ids=str)
+def test_links_are_for_rows_of_words_alone(settings: dict[str, str]) -> None:
     encoder = FakeEncoder()
-    with pytest.raises(AnynerError, match=r"head\.links is for writing in words"):
-        head_of(encoder=encoder, links=4, space="sentence").start(cast(Encoder, encoder), lambda word: (5,))
+    with pytest.raises(AnynerError, match=r"head\.links is for rows of words"):
+        head_of(encoder=encoder, links=4, **settings).start(cast(Encoder, encoder), lambda word: (5,))

@@ -106,55 +106,6 @@ def test_the_place_of_a_word_is_read_from_the_encoders_own_table() -> None:
     assert head_of(encoder=FakeEncoder(positions=False)).writer.own_positions is not None
 
 
-@torch.no_grad()
-@pytest.mark.parametrize("contiguous", [False, True])
-def test_what_was_written_and_its_check_become_one_score(contiguous: bool) -> None:
-    head, states = head_of(check=4, contiguous=contiguous), states_of()
-    assert head.check is not None
-    torch.nn.init.zeros_(head.check.pairs.linear.bias)
-    torch.nn.init.normal_(head.check.pairs.bilinear, std=3.0)
-    plain, checked = (head.propose(states, decoding(head, check_share=share), Draw(0)) for share in (0.0, 0.3))
-    sentences, blocks = head.writer.read(states), head._begun(states, decoding(head)).blocks
-    every = torch.ones(len(blocks.word), len(LABELS), dtype=torch.bool)
-    types = head._types(head.writer(sentences, blocks), every)[:, 1:].exp()  # (Q, C)
-    table = head.check.pairs(states.words).softmax(1)  # (B, kinds, M, M)
-    compared = 0
-    changed = 0
-    for block, (sentence, word, _) in enumerate(plain.place.tolist()):
-        for row in range(plain.score.shape[1]):
-            size, score, said = int(plain.count[block, row]), float(plain.score[block, row]), types[block]
-            if score > 0:
-                own = int(plain.label[block, row])
-                assert own == int(said.argmax())
-                last = word + int(plain.words[block, row, size - 1])
-                kind = 1 + (0 if contiguous or last - word + 1 == size else len(LABELS))
-                likely = table[sentence, kind : kind + len(LABELS), word, last]  # (C,)
-                both = (score / said[own] * said) ** 0.7 * likely**0.3  # (C,)
-                assert int(checked.label[block, row]) == int(both.argmax())
-                assert float(checked.score[block, row]) == pytest.approx(float(both.max()), rel=1e-4)
-                compared += 1
-                changed += int(both.argmax()) != own
-    assert compared > 5 and changed, "the check has a say in the label, too"
-
-
-@torch.no_grad()
-def test_a_check_chooses_among_the_best_of_every_block() -> None:
-    head, states = head_of(check=4), states_of()
-    assert head.check is not None
-    torch.nn.init.normal_(head.check.pairs.bilinear, std=3.0)
-    all_pass = {"start": 0.0, "score": 0.0, "gaps": 0.0}
-    asked = [decoding(head, all_pass, alternatives=number, more=1.0) for number in (1, 3)]
-    one, several = (head.propose(states, own, Draw(0)) for own in asked)
-    assert one.score.shape[1] == 1 and several.score.shape[1] == 3
-    assert torch.allclose(several.score[:, 0], one.score[:, 0]) and torch.equal(several.words[:, 0], one.words[:, 0])
-    assert ((several.score > 0).sum(1) > 1).any()
-    found = [head.decode(own.on_host(), len(LENGTHS), own_asked) for own, own_asked in zip((one, several), asked, strict=True)]
-    scores = [sum(entity.score or 0.0 for sentence in own for entity in sentence) for own in found]
-    assert scores[1] > scores[0], "of one word the check has taken another row"
-    unchecked = head.propose(states, decoding(head, all_pass, alternatives=3, more=1.0, check_share=0.0), Draw(0))
-    assert unchecked.score.shape[1] == 1
-
-
 def certain(entities: list[tuple[int, int, WordEntity]], longest: int) -> dict[str, np.ndarray[Any, Any]]:
     """Proposals of blocks that are sure of one entity each: (sentence, rank, entity)."""
     rows = len(entities)

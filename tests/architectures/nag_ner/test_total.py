@@ -40,6 +40,14 @@ def test_it_is_the_sum_of_trying_everything(
             assert float(total[block]) < NONE / 2
 
 
+@torch.no_grad()
+def test_many_blocks_are_summed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    blocks, links, gap = random_blocks(3, 7, 5, 4), random_links(3, 7, 5), torch.full((4,), 0.3)
+    at_once = log_total(*blocks, gap, largest=3, links=links)
+    monkeypatch.setattr("anyner.architectures.nag_ner.total.LARGEST", 2 * 5 * 5)
+    assert torch.equal(log_total(*blocks, gap, largest=3, links=links), at_once)
+
+
 def test_a_gap_can_cost_more_behind_more_units() -> None:
     placed, end = torch.zeros(1, 4, 3), torch.full((1, 4), -1e9)
     end[:, 3] = 0.0  # three words, the first of them the head: 0 1 2, 0 1 3, 0 2 3

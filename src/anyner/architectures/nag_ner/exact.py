@@ -90,7 +90,7 @@ def best_words(
     units = placed.shape[2]
     if gap is None:  # what is farther than there are units cannot be reached
         placed, sizes = placed[:, :units], sizes[:, :units]
-    links = over_gaps(links.detach(), NONE) if links is not None and gap is not None else None
+    links = links.detach() if links is not None and gap is not None else None
     most = max(units + 2, placed.shape[1] if (count > 1 and gap is not None) or links is not None else 0)
     at_once = max(1, LARGEST // (placed.shape[1] * most * count))
     split = (torch.split(part.detach(), at_once) for part in (placed.float(), sizes.long(), end.float()))
@@ -124,14 +124,16 @@ def best_for_each(
 ) -> list[Best]:
     """The best row of words of each block, for each of several log scores of ending."""
     many = len(ends)
-    links = links.repeat(many, 1, 1) if links is not None else None
-    best = best_words(placed.repeat(many, 1, 1), sizes.repeat(many, 1), torch.cat(list(ends)), gap, count=1, links=links)
+    if links is not None:  # too many numbers to have them twice
+        return [best_words(placed, sizes, end, gap, count=1, links=links) for end in ends]
+    best = best_words(placed.repeat(many, 1, 1), sizes.repeat(many, 1), torch.cat(list(ends)), gap, count=1)
     parts = (part.chunk(many) for part in (best.score, best.count, best.words))
     return [Best(*own) for own in zip(*parts, strict=True)]
 
 
 def _best_words(placed: Tensor, sizes: Tensor, end: Tensor, *, gap: Tensor | None, links: Tensor | None, count: int) -> Best:
     """The same for as many blocks as fit."""
+    links = over_gaps(links, NONE) if links is not None else None
     ways = _best_way(placed, sizes, end, gap, links) if count == 1 else _best_ways(placed, sizes, end, gap, links, count=count)
     return _followed(placed[:, 0, 0], ways, sizes)
 

@@ -71,8 +71,8 @@ class Head(base.Head):
     def start(self, encoder: Encoder, cut: PieceCutter) -> None:
         assert self.settings.decoder is not None
         begin(self.writer.decoder, self.settings.decoder, encoder)
-        if self.settings.links and self.settings.space != "pointer":
-            raise AnynerError("head.links is for writing in words; set head.space to pointer")
+        if self.settings.links and (self.settings.space != "pointer" or self.settings.writing != "rows"):
+            raise AnynerError("head.links is for rows of words; set head.space to pointer and head.writing to rows")
         if self.settings.mlm_head:
             if not isinstance(self.writer.out, PiecesOut):
                 raise AnynerError("head.mlm_head is for writing in pieces; set head.space to sentence or vocab")

@@ -13,10 +13,13 @@ from anyner.architectures.nag_ner.writer import Blocks
 from anyner.layers.outline import Outlines, outlined
 from anyner.layers.span_check import Read, SpanCheck, agreed
 
+LABELS = 2
+"""Labels of a row that are looked at."""
+
 
 @dataclass(frozen=True, slots=True)
 class WrittenBlocks(base.Proposals):
-    """Q blocks with the K best entities of each, best first."""
+    """Q blocks with K entities that each may be."""
 
     place: Tensor  # (Q, 3) sentence, word, rank
     start: Tensor  # (Q,) probability that an entity begins there
@@ -53,7 +56,11 @@ def labelled(rows: WrittenRows, types: Tensor, start: Tensor, check: Checking | 
         checked = check(Outlines(sentence, word, rows.last, word, rows.last))  # (Q, C) one that does not fit has no gaps
         long_score = agreed(long_score, checked, check.share)
     place = torch.stack([sentence, word, rows.blocks.rank], dim=1)
-    return WrittenBlocks(place, start, *score.max(2), rows.best.count, rows.best.words, *long_score.max(1), rows.last)
+    # a second label of every row: the check would have all blocks of one word agree on the first
+    labels = min(LABELS, types.shape[1]) if check is not None else 1
+    likeliest, label = score.topk(labels, dim=2)  # (Q, K, l) each
+    count, words = (part.repeat_interleave(labels, dim=1) for part in (rows.best.count, rows.best.words))  # (Q, K l, …)
+    return WrittenBlocks(place, start, likeliest.flatten(1), label.flatten(1), count, words, *long_score.max(1), rows.last)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """All rows of words that a sentence has for a block, together: what the probability of one of them is a share of.
 
-The sum goes the way of the search for the best (`exact.py`), with sums where that has maxima, so it costs no more.
+The sum goes the way of the search for the best (`exact.py`), with sums where that has maxima.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from anyner.architectures.nag_ner.exact import LARGEST
 from anyner.architectures.nag_ner.links import over_gaps
 
 NONE = -1e4
@@ -25,6 +26,11 @@ def log_total(
     units of a word.
     """
     words, units = placed.shape[1:]
+    at_once = max(1, LARGEST // words**2)
+    if links is not None and len(placed) > at_once and not torch.is_grad_enabled():
+        split = (torch.split(part, at_once) for part in (placed, sizes, end, links))
+        every = zip(*split, strict=True)
+        return torch.cat([log_total(one, size, last, gap, largest=largest, links=own) for one, size, last, own in every])
     if gap is None:  # what is farther than there are units cannot be reached
         words = min(words, units)
         placed, sizes = placed[:, :words], sizes[:, :words]
