@@ -86,6 +86,8 @@ def run(jobs: Sequence[Job], folder: Path, *, lanes: int, gigabytes: float, seco
 
     What they print goes into files of the folder, where a file in `done` stands for each that is.
     """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # in the background a shell has it ignored, and jobs would inherit that
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     done, end = folder / "done", time.monotonic() + seconds
     done.mkdir(parents=True, exist_ok=True)
     waiting = {job.name: job for job in jobs if not (done / job.name).exists()}

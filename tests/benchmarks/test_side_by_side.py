@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
+import signal
 import sys
 import time
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -91,7 +93,16 @@ def test_what_fails_is_tried_again_and_holds_up_only_what_needs_it(side_by_side:
     assert len(times(tmp_path / "bad")) == 2 and not (tmp_path / "after").exists() and (tmp_path / "fine").exists()
 
 
-def test_when_time_is_up_they_are_interrupted(side_by_side: ModuleType, tmp_path: Path) -> None:
+@pytest.mark.parametrize("before", [signal.default_int_handler, signal.SIG_IGN], ids=["as usual", "in the background"])
+def test_when_time_is_up_they_are_interrupted(side_by_side: ModuleType, tmp_path: Path, before: Any) -> None:
+    usual = signal.signal(signal.SIGINT, before)
+    try:
+        _interrupted(side_by_side, tmp_path)
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+def _interrupted(side_by_side: ModuleType, tmp_path: Path) -> None:
     jobs = [side_by_side.Job(name, writing(tmp_path / name, 60)) for name in ("long", "late")]
     began = time.monotonic()
     assert side_by_side.run(jobs, tmp_path / "out", lanes=1, gigabytes=10, seconds=1) == ["long", "late"]
