@@ -7,11 +7,11 @@ import shlex
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -93,16 +93,16 @@ def test_what_fails_is_tried_again_and_holds_up_only_what_needs_it(side_by_side:
     assert len(times(tmp_path / "bad")) == 2 and not (tmp_path / "after").exists() and (tmp_path / "fine").exists()
 
 
-@pytest.mark.parametrize("before", [signal.default_int_handler, signal.SIG_IGN], ids=["as usual", "in the background"])
-def test_when_time_is_up_they_are_interrupted(side_by_side: ModuleType, tmp_path: Path, before: Any) -> None:
-    usual = signal.signal(signal.SIGINT, before)
-    try:
-        _interrupted(side_by_side, tmp_path)
-    finally:
-        signal.signal(signal.SIGINT, usual)
+@pytest.fixture(params=[signal.default_int_handler, signal.SIG_IGN], ids=["as usual", "in the background"])
+def started(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A shell has what it starts in the background ignore Ctrl-C."""
+    usual = signal.signal(signal.SIGINT, request.param)
+    yield
+    signal.signal(signal.SIGINT, usual)
 
 
-def _interrupted(side_by_side: ModuleType, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("started")
+def test_when_time_is_up_they_are_interrupted(side_by_side: ModuleType, tmp_path: Path) -> None:
     jobs = [side_by_side.Job(name, writing(tmp_path / name, 60)) for name in ("long", "late")]
     began = time.monotonic()
     assert side_by_side.run(jobs, tmp_path / "out", lanes=1, gigabytes=10, seconds=1) == ["long", "late"]
