@@ -170,3 +170,16 @@ def test_a_file_in_place_of_the_folder_is_told_first(tiny: Callable[..., Recipe]
     with pytest.raises(AnynerError, match="is a file, not a folder"):
         run(tiny(), tmp_path / "notes.txt")
     assert (tmp_path / "notes.txt").read_text(encoding="utf-8") == "mine"
+
+
+def test_made_sentences_end_early_and_those_with_gaps_are_seen_again(tiny: Callable[..., Recipe]) -> None:
+    wanted = ("data.synthetic.contiguous=false", "data.coordinated=0.5", "data.coordinated_epochs=1", "data.gaps_repeated=3")
+    recipe = tiny(*wanted, "architecture=nag_ner", "head=null")
+    data = read_data(recipe.data, recipe.text)
+    _, examples, _ = prepare(recipe, data)
+    real, made = examples[: len(examples) - data.made], examples[len(examples) - data.made :]
+    gaps = [any(entity.discontinuous for entity in document.entities) for document in data.train]
+    assert 0 < sum(gaps[: len(real)]) < len(real) and any(gaps[len(real) :]), "documents of both kinds"
+    assert [example.times for example in real] == [3 if own else 1 for own in gaps[: len(real)]]
+    assert {(example.times, example.last_epoch) for example in made} == {(1, 1)}
+    assert {example.last_epoch for example in real} == {None}

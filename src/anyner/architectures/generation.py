@@ -58,6 +58,10 @@ class GenerationConfig(HeadConfig):
     check_fragments: bool = False
     """Whether it also looks at the first and at the last fragment of entities with gaps."""
 
+    opinions: float = Field(default=0.0, ge=0.0, le=1.0)
+    """How often what opinions (`data.opinions`) hold is written instead of gold, in sentences that there are opinions on; 0: they
+    are for the check alone."""
+
     def decoder_kind(self, facts: CorpusFacts) -> Literal["pretrained", "encoder", "new"]:
         return self.decoder or ("pretrained" if facts.encoder_decoder else "new")
 

@@ -17,6 +17,7 @@ from anyner.text.windows import Window
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 _WHOLE = 1000
 
 
@@ -36,11 +37,33 @@ class GoldArrays:
         words, offsets = only_groups(self.words, self.offsets, kept)
         return GoldArrays(self.sentence[kept], self.label[kept], self.first[kept], self.last[kept], words, offsets)
 
+    def with_others(self, others: GoldArrays) -> GoldArrays:
+        """These and others, sentence by sentence."""
+        joined = {
+            name: np.concatenate([getattr(self, name), getattr(others, name)]) for name in ("sentence", "label", "first", "last")
+        }
+        order = np.argsort(joined["sentence"], kind="stable")
+        words = np.concatenate([self.words, others.words])
+        starts = np.concatenate([self.offsets[:-1], others.offsets[:-1] + len(self.words)])[order]  # (E,) where their words begin
+        sizes = np.concatenate([np.diff(self.offsets), np.diff(others.offsets)])[order]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        place = np.arange(len(words)) + np.repeat(starts - offsets[:-1], sizes)  # (W,) where each word comes from
+        return GoldArrays(**{name: values[order] for name, values in joined.items()}, words=words[place], offsets=offsets)
+
 
 def only_groups(values: Integers, offsets: Integers, kept: Flags) -> tuple[Integers, Integers]:
     """Of groups of values, flat, those that are kept, and where they begin then."""
     sizes = np.diff(offsets)
     return values[np.repeat(kept, sizes)], np.concatenate([[0], np.cumsum(sizes[kept])])
+
+
+@dataclass(frozen=True, slots=True)
+class HeldArrays:
+    """What other models hold for entities on the host, with their words."""
+
+    entities: GoldArrays
+    likely: Floats  # (O,)
+    heard: Flags  # (B,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +81,7 @@ class Opinions:
     """The part of the target that is opinion where there is one."""
     know_gaps: bool
     """Whether those who hold them can hold that an entity has gaps: if not, they say nothing where gold has one."""
+    host: HeldArrays
 
     @property
     def likely(self) -> Tensor:
@@ -98,6 +122,8 @@ class Opinion:
     last: Integers
     contiguous: Flags
     thousandths: Integers
+    words: Integers
+    sizes: Integers  # words of each entity
     share: float
     know_gaps: bool
 
@@ -112,6 +138,8 @@ class Opinion:
             last=_integers(entity.last for entity in known),
             contiguous=_flags(len(entity.fragments) == 1 for entity in known),
             thousandths=_integers(round(_WHOLE * (entity.score or 0.0)) for entity in known),
+            words=_integers(chain.from_iterable(entity.word_indices for entity in known)),
+            sizes=_integers(len(entity.word_indices) for entity in known),
             share=share,
             know_gaps=know_gaps,
         )
@@ -132,6 +160,10 @@ class Example:
     sizes: Integers  # words of each entity
     annotated: Flags  # (C,)
     opinion: Opinion | None = None
+    last_epoch: int | None = None
+    """After which it is not seen any more; None: it is seen in all."""
+    times: int = 1
+    """How often it is seen in an epoch."""
 
     @classmethod
     def of(
@@ -192,22 +224,28 @@ def gold_of(examples: Sequence[Example]) -> Gold:
         annotated=torch.from_numpy(np.stack([example.annotated for example in examples])),
         counts=tuple(counts),
         host=host,
-        opinions=_opinions_of([example.opinion for example in examples]),
+        opinions=_opinions_of(examples),
     )
 
 
-def _opinions_of(opinions: Sequence[Opinion | None]) -> Opinions | None:
-    heard = [(row, opinion) for row, opinion in enumerate(opinions) if opinion is not None]
-    if not heard:
+def _opinions_of(examples: Sequence[Example]) -> Opinions | None:
+    held = [(row, example.opinion) for row, example in enumerate(examples) if example.opinion is not None]
+    if not held:
         return None
     joined = {
-        name: torch.from_numpy(np.concatenate([getattr(opinion, name) for _, opinion in heard]))
-        for name in ("label", "first", "last", "contiguous", "thousandths")
+        name: np.concatenate([getattr(opinion, name) for _, opinion in held])
+        for name in ("label", "first", "last", "contiguous", "thousandths", "words", "sizes")
     }
+    sentence = np.repeat([row for row, _ in held], [len(opinion.label) for _, opinion in held])
+    heard = np.array([example.opinion is not None for example in examples])
+    offsets = np.concatenate([[0], np.cumsum(joined["sizes"])])
+    entities = GoldArrays(sentence, joined["label"], joined["first"], joined["last"], joined["words"], offsets)
+    annotated = np.stack([example.annotated for example in examples])[sentence, joined["label"]]  # (O,)
     return Opinions(
-        sentence=torch.from_numpy(np.repeat([row for row, _ in heard], [len(opinion.label) for _, opinion in heard])),
-        **joined,
-        heard=torch.tensor([opinion is not None for opinion in opinions]),
-        share=heard[0][1].share,
-        know_gaps=heard[0][1].know_gaps,
+        sentence=torch.from_numpy(sentence),
+        **{name: torch.from_numpy(joined[name]) for name in ("label", "first", "last", "contiguous", "thousandths")},
+        heard=torch.from_numpy(heard),
+        share=held[0][1].share,
+        know_gaps=held[0][1].know_gaps,
+        host=HeldArrays(entities, np.where(annotated, joined["thousandths"] / _WHOLE, 0.0), heard),
     )

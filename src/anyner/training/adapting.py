@@ -65,7 +65,7 @@ def adapt(recipe: Recipe, folder: Path, more: Sequence[Document] = (), listener:
     listener = listener or Silent()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise AnynerError(f"{folder} is not an empty folder: choose another output folder")
-    data = read_data(recipe.data.updated({"coordinated": 0.0, "opinions": ()}, "data"), recipe.text)
+    data = read_data(recipe.data.as_they_are(), recipe.text)
     for line in DataCheck(problems=data.problems).lines():
         listener.note(line)
     adapting = _Adapting(recipe, (*data.train, *more), listener)

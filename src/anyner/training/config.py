@@ -58,16 +58,24 @@ class DataConfig(Settings):
     coordinated: float = Field(default=0.0, ge=0.0)
     """So many training sentences more, as a share of those there are, in which entities that end or begin alike stand joined,
     some of them discontinuous then."""
+    coordinated_epochs: int | None = Field(default=None, ge=1)
+    """First epochs in which these sentences are seen; later ones have the real ones alone. Left open: all."""
     conjunctions: tuple[str, ...] = Field(default=("and", "and", "and", "or"), min_length=1)
     """What joins them, each word as often as it stands here."""
     joined: int = Field(default=3, ge=2)
     """Most of them in one: up to a quarter of these sentences join more than two, long lists seldom where few are alike."""
+    gaps_repeated: int = Field(default=1, ge=1)
+    """How often in an epoch a training sentence with discontinuous entities is seen, which are few; not the made ones."""
 
     opinions: Sources = ()
     """Training texts again, with entities and scores as other models gave them: targets beside the gold where every span is
     scored. Best from models that did not learn from these texts."""
     opinion_share: float = Field(default=0.5, gt=0.0, le=1.0)
     """The share that opinions have in those targets; gold has the rest."""
+
+    def as_they_are(self) -> Self:
+        """The same documents alone: none that are made, and no opinions."""
+        return self.updated({"coordinated": 0.0, "opinions": ()}, "data")
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:

@@ -71,7 +71,7 @@ def _parts(recipe: Recipe, output: Path, folds: int, listener: Listener) -> list
     """The training documents in folds."""
     if (output / OPINIONS).exists():
         raise AnynerError(f"{output} already holds {OPINIONS}: choose another output folder")
-    data = read_data(recipe.data.updated({"coordinated": 0.0, "opinions": ()}, "data"), recipe.text)
+    data = read_data(recipe.data.as_they_are(), recipe.text)
     for line in DataCheck(problems=data.problems).lines():
         listener.note(line)
     return folded(data.train, folds)

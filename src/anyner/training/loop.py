@@ -20,13 +20,12 @@ from anyner.architectures.base import Losses
 from anyner.architectures.draw import Draw
 from anyner.encoding.batch import Batch, training_batch
 from anyner.encoding.gold import Example
-from anyner.inference.batching import likeness, window_size
 from anyner.inference.proposing import arithmetic
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.tuning import Tuned, Tuner
 from anyner.storage.files import EPOCHS
 from anyner.training.average import Average
-from anyner.training.batches import epoch_plan
+from anyner.training.batches import EpochPlans
 from anyner.training.checkpoint import Place, has_checkpoint, restore_checkpoint, write_checkpoint
 from anyner.training.config import TrainingConfig
 from anyner.training.frozen import FrozenPieces
@@ -86,12 +85,11 @@ class Trainer:
         self.recognizer, self.examples, self.tuner, self.config = recognizer, examples, tuner, config
         self.folder, self.keep_best, self.listener, self.accelerator = folder, keep_best, listener, accelerator
         self.last_epoch = last_epoch
-        self.sizes = [window_size(example.window) + recognizer.proposer.extra for example in examples]
-        self.alike = [likeness(example.window) for example in examples]
+        self.plans = EpochPlans(examples, recognizer.proposer.extra, config)
         self.model = recognizer.model
         self.optimizer = build_optimizer(self.model, config)
         self.wrapped: Any = accelerator.prepare(self.model)
-        in_epochs = [self._steps_in(epoch) for epoch in range(config.epochs)]
+        in_epochs = [-(-len(self.plans.of(epoch)) // config.accumulate) for epoch in range(config.epochs)]
         self.steps, self.last_step = sum(in_epochs), sum(in_epochs[:last_epoch])
         averaged = config.average_epochs * self.steps / config.epochs
         self.average = Average(self.model, averaged) if averaged else None
@@ -99,9 +97,6 @@ class Trainer:
         self.place = Place(0, 0, 0, -1.0, -1, 0.0, 0, {}, self._learned_from)
         self._frozen: FrozenPieces | None = None
         self._stop = StopRequest()
-
-    def _steps_in(self, epoch: int) -> int:
-        return -(-len(epoch_plan(self.sizes, self.alike, self.config, epoch)) // self.config.accumulate)
 
     def resume(self) -> None:
         """Goes back to the last checkpoint in the folder."""
@@ -145,7 +140,7 @@ class Trainer:
     def _train_epoch(self, epoch: int, skipped: int, sums: LossSums) -> float:
         """Trains the batches of one epoch from `skipped` on; returns sentences a second."""
         self._freeze(epoch < self.config.frozen_epochs)
-        plan = epoch_plan(self.sizes, self.alike, self.config, epoch)
+        plan = self.plans.of(epoch)
         accumulate = self.config.accumulate
         self.wrapped.train()
         began, sentences, shown = time.monotonic(), 0, 0.0

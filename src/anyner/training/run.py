@@ -26,7 +26,7 @@ from anyner.storage.load import read_config
 from anyner.storage.save import save
 from anyner.text.align import WordEntity
 from anyner.training.checkpoint import has_checkpoint, remove_checkpoint
-from anyner.training.config import Chosen, Recipe
+from anyner.training.config import Chosen, DataConfig, Recipe
 from anyner.training.data import (
     DataCheck,
     Splits,
@@ -120,7 +120,7 @@ def prepare(recipe: Recipe, data: Splits) -> tuple[Recognizer, list[Example], Da
         seed=recipe.training.seed,
     )
     recognizer = Recognizer(model, vocabulary, config, recipe.training.precision)
-    return recognizer, _examples(recognizer, data, entities, check, recipe.data.opinion_share), check
+    return recognizer, _examples(recognizer, data, entities, check, recipe.data), check
 
 
 def _thresholds(head: HeadConfig, chosen: Chosen | None) -> dict[str, float]:
@@ -133,21 +133,24 @@ def _thresholds(head: HeadConfig, chosen: Chosen | None) -> dict[str, float]:
 
 
 def _examples(
-    recognizer: Recognizer, data: Splits, entities: Sequence[Sequence[WordEntity]], check: DataCheck, opinion_share: float
+    recognizer: Recognizer, data: Splits, entities: Sequence[Sequence[WordEntity]], check: DataCheck, wanted: DataConfig
 ) -> list[Example]:
     labels, text = recognizer.config.labels, recognizer.config.text
     examples: list[Example] = []
     opinions = data.opinions or (None,) * len(data.train)
     gaps = any(know_gaps(opinion) for opinion in opinions if opinion is not None)
-    for document, in_words, opinion in zip(data.train, entities, opinions, strict=True):
+    made = [False] * (len(data.train) - data.made) + [True] * data.made
+    for document, in_words, opinion, joined in zip(data.train, entities, opinions, made, strict=True):
         # what is there was annotated, whatever the document says
         annotated = None if document.labels is None else document.labels | {entity.label for entity in document.entities}
         windows = recognizer.windows([document])
         note_unreachable(check, recognizer.model.head.config, windows, in_words)
         likely = None if opinion is None else word_entities(replace(document, entities=opinion), text, DataCheck())
         for window in windows:
-            held = None if likely is None else Opinion.of(entities_in(window, likely), labels, opinion_share, gaps)
-            examples.append(Example.of(window, entities_in(window, in_words), labels, annotated, held))
+            held = None if likely is None else Opinion.of(entities_in(window, likely), labels, wanted.opinion_share, gaps)
+            example = Example.of(window, entities_in(window, in_words), labels, annotated, held)
+            times = 1 if joined or example.contiguous.all() else wanted.gaps_repeated
+            examples.append(replace(example, last_epoch=wanted.coordinated_epochs if joined else None, times=times))
     homes = {document.doc for document in data.train} - {None}
     check.dev_from_train = sum(document.doc in homes for document in data.dev)
     check.unknown_labels.update(e.label for document in data.dev for e in document.entities if e.label not in labels)

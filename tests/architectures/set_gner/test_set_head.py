@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from head_batches import INEXPRESSIBLE, LABELS, LENGTHS, assert_no_target, gold_of, states_of
+from head_batches import INEXPRESSIBLE, LABELS, LENGTHS, assert_no_target, assert_opinions_are_written, gold_of, states_of
 from set_batches import FITTED, decoding, head_of
 from stand_ins import entities_alone_and_together
 
@@ -56,6 +56,10 @@ def test_generation_is_the_weighted_loss_of_every_row(weighting: str) -> None:
 @pytest.mark.parametrize(("settings", "entity"), INEXPRESSIBLE)
 def test_what_the_settings_cannot_express_is_no_target(settings: dict[str, Any], entity: WordEntity) -> None:
     assert_no_target(head_of(**settings).eval(), entity)
+
+
+def test_what_other_models_hold_is_written_as_often_as_is_wanted() -> None:
+    assert_opinions_are_written(head_of(opinions=1.0), head_of())
 
 
 @pytest.mark.parametrize("switches", SWITCHES, ids=str)

@@ -26,6 +26,7 @@ from anyner.architectures.nag_ner.targets import ENDS, GOES_ON, IGNORED, BlockTa
 from anyner.architectures.nag_ner.total import log_total
 from anyner.architectures.nag_ner.writer import Blocks, Sentences, Writer
 from anyner.architectures.settings import Decoding, HeadConfig
+from anyner.architectures.writing import to_write
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold
 from anyner.errors import AnynerError
@@ -85,7 +86,7 @@ class Head(base.Head):
         if 0 < draw.epoch <= self.settings.copy_epochs:
             return self._copying(states, draw)
         units = self._units(states)
-        host = gold.host
+        host = to_write(self.settings, states, gold, draw)
         there = self.settings.expressible(host.first, host.last, np.diff(host.offsets))
         targets = targets_of(host.only(there), units, self.longest, self.most)
         begun = states.placed(targets.starts)  # (B, M)

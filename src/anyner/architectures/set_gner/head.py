@@ -26,6 +26,7 @@ from anyner.architectures.set_gner.search import grown
 from anyner.architectures.set_gner.start import begin_from_labels, begin_from_pretrained
 from anyner.architectures.set_gner.targets import IGNORED, RowTargets, Targets, UnitEntities, targets_of, unit_symbol
 from anyner.architectures.settings import Decoding, HeadConfig
+from anyner.architectures.writing import to_write
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold
 from anyner.layers.outline import outlined
@@ -93,9 +94,8 @@ class Head(base.Head):
     def loss(self, states: States, gold: Gold, draw: Draw) -> Losses:
         config = self.settings
         units = units_of(states, config.unit, self._tokens[0])
-        entities = (
-            UnitEntities.in_words(gold.host) if config.unit == "words" else UnitEntities.in_pieces(gold.host, states.windows)
-        )
+        host = to_write(config, states, gold, draw)
+        entities = UnitEntities.in_words(host) if config.unit == "words" else UnitEntities.in_pieces(host, states.windows)
         entities = entities.only(config.expressible(entities.first, entities.last, np.diff(entities.offsets)))
         reader = self.forwards
         if self.inverse is not None and draw.step % 2 == 0:  # the two directions take turns, step by step
