@@ -44,6 +44,7 @@ PREPARATIONS = {
         _opinions("opinions-disc-mpnet", "biaffine/genia_disc-opinions-mpnet", "mpnet", "genia_disc"),
         _opinions("opinions-disc-gaps", "set_gner/genia_disc-opinions", "runs/adapted-genia/minilm", "genia_disc"),
         _opinions("opinions-cadec", "set_gner/cadec-opinions-mpnet", "mpnet", "cadec"),
+        _opinions("opinions-cadec-nag", "nag_ner/cadec-opinions-mpnet", "mpnet", "cadec"),
         _opinions("opinions-litbank", "biaffine/litbank", "minilm", "litbank"),
         _opinions("opinions-general", "biaffine/general-en-opinions", "mpnet", None),
     )

@@ -52,8 +52,12 @@ def jobs_of(commands: Mapping[str, str], gigabytes: Mapping[str, float]) -> list
 def _add(found: dict[str, Job], name: str, command: str, *, after: Iterable[str] = (), gigabytes: float | None = None) -> str:
     if name not in found:
         needs = frozenset([*after, *(_prepared(found, one) for one in _starts_from(command))])
-        found[name] = Job(name, _as_module(command), needs, gigabytes or (LARGE if "mpnet" in command else SMALL))
+        found[name] = Job(name, _as_module(command), needs, gigabytes or _guessed(command))
     return name
+
+
+def _guessed(command: str) -> float:
+    return LARGE if re.search(r"encoder\.source=\S*mpnet", command) else SMALL  # opinions may be of mpnet, too
 
 
 def _starts_from(command: str) -> list[Preparation]:

@@ -24,6 +24,13 @@ def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return found
 
 
+def told(value: Any) -> Any:
+    """A value as `--set` takes it: sources that are only a path are that path."""
+    if isinstance(value, list):
+        return [one["path"] if isinstance(one, Mapping) and list(one) == ["path"] else one for one in value]
+    return value
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="+", help="results files of accuracy.py; the same data and encoder in all of them")
@@ -34,7 +41,7 @@ def main() -> None:
     everywhere = {key: value for key, value in settings[0].items() if all(own.get(key) == value for own in settings)}
     tried = [
         {
-            "set": [f"{key}={json.dumps(value)}" for key, value in own.items() if key not in everywhere],
+            "set": [f"{key}={json.dumps(told(value))}" for key, value in own.items() if key not in everywhere],
             **{name: run[name] for name in KEPT},
             "dev_gaps_f1": run.get("dev_gaps_f1"),  # older results do not tell
         }

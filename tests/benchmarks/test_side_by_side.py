@@ -59,6 +59,15 @@ def test_every_training_has_before_it_what_it_starts_from(side_by_side: ModuleTy
     assert "adapted-genia-minilm" in jobs["opinions-disc-gaps-1"].needs
 
 
+def test_a_training_is_large_by_its_encoder_and_not_by_what_it_hears(side_by_side: ModuleType) -> None:
+    small = "python benchmarks/accuracy.py recipes/nag_ner/cadec.yaml --set encoder.source=minilm --set data.opinions=mpnet.jsonl"
+    large = "anyner train recipes/nag_ner/cadec.yaml --set encoder.source=runs/adapted-genia/mpnet -o runs/large"
+    sizes = [job.gigabytes for job in side_by_side.jobs_of({"small": small}, {})]
+    assert sizes == [side_by_side.SMALL]
+    jobs = {job.name: job.gigabytes for job in side_by_side.jobs_of({"large": large, "known": small}, {"known": 3.0})}
+    assert (jobs["large"], jobs["known"]) == (side_by_side.LARGE, 3.0)
+
+
 def test_the_page_tells_the_commands_that_are_run(side_by_side: ModuleType) -> None:
     page = (ROOT / "docs/choose.md").read_text(encoding="utf-8").splitlines()
     told = [line for line in page if line.startswith(("anyner adapt ", "anyner crossfit "))]
