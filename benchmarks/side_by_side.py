@@ -57,7 +57,8 @@ def _add(found: dict[str, Job], name: str, command: str, *, after: Iterable[str]
 
 
 def _guessed(command: str) -> float:
-    return LARGE if re.search(r"encoder\.source=\S*mpnet", command) else SMALL  # opinions may be of mpnet, too
+    """By its encoder, or else its recipe; what is heard may be of another encoder."""
+    return LARGE if re.search(r"encoder\.source=\S*mpnet|recipes/\S*mpnet\S*\.yaml(?!.*encoder\.source=)", command) else SMALL
 
 
 def _starts_from(command: str) -> list[Preparation]:

@@ -66,6 +66,11 @@ def test_a_training_is_large_by_its_encoder_and_not_by_what_it_hears(side_by_sid
     assert sizes == [side_by_side.SMALL]
     jobs = {job.name: job.gigabytes for job in side_by_side.jobs_of({"large": large, "known": small}, {"known": 3.0})}
     assert (jobs["large"], jobs["known"]) == (side_by_side.LARGE, 3.0)
+    recipe = "anyner crossfit recipes/set_gner/cadec-opinions-mpnet.yaml"
+    jobs = {
+        job.name: job.gigabytes for job in side_by_side.jobs_of({"a": recipe, "b": f"{recipe} --set encoder.source=minilm"}, {})
+    }
+    assert (jobs["a"], jobs["b"]) == (side_by_side.LARGE, side_by_side.SMALL)
 
 
 def test_the_page_tells_the_commands_that_are_run(side_by_side: ModuleType) -> None:

@@ -64,8 +64,9 @@ def test_without_opinions_it_is_gold() -> None:
 
 
 def test_gaps_that_opinions_cannot_hold_are_as_in_gold() -> None:
-    gold = gold_of([example([SHORT, GAP], {LONG: 0.8}, gaps=False), example([], None), example([], None)])
-    assert entities(drawn_gold(gold, 1.0, chances((0.0, 0.5), (0.0, 0.5), (0.0, 0.5))))[0] == [GAP, LONG]
+    ignorant, knowing = (example([SHORT, GAP], {LONG: 0.8}, gaps=gaps) for gaps in (False, True))
+    gold = gold_of([ignorant, example([], None), knowing])
+    assert entities(drawn_gold(gold, 1.0, chances((0.0, 0.5), (0.0, 0.5), (0.0, 0.5)))) == [[GAP, LONG], [], [LONG]]
 
 
 def test_labels_that_are_not_annotated_are_not_drawn() -> None:

@@ -7,6 +7,7 @@ import shutil
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from safetensors.torch import load_file
 from training_processes import INTERRUPTED, exit_code, killed_at, started, train, train_as_one_of, train_until
 
 from anyner.architectures.base import LossPart
+from anyner.corpora.writing import write
 from anyner.document import Document, Entity
 from anyner.encoding.batch import training_batch
 from anyner.errors import AnynerError
@@ -76,6 +78,37 @@ def test_killed_in_two_epochs_and_resumed_it_ends_bit_for_bit_the_same(
     assert len(metrics(folder)) == 2
     assert json.loads((folder / "metrics.json").read_text())["dev"] == json.loads((whole / "metrics.json").read_text())["dev"]
     assert not list(folder.glob("checkpoint*"))
+
+
+@pytest.fixture
+def changing(tiny: Callable[..., Recipe], tmp_path: Path) -> Recipe:
+    """Learns from other sentences and entities in every epoch."""
+    said = tmp_path / "said.jsonl"
+    recipe = tiny(
+        *HARD, "architecture=nag_ner", "data.synthetic.contiguous=false", "data.coordinated=0.5", "data.coordinated_epochs=1",
+        "data.gaps_repeated=2", "head.opinions=0.5", f"data.opinions={said}",
+    )  # fmt: skip
+    data = read_data(recipe.data.as_they_are(), recipe.text)
+    write([replace(one, entities=tuple(replace(e, score=0.5) for e in one.entities)) for one in data.train], said, "jsonl")
+    return recipe
+
+
+def test_epochs_that_differ_are_resumed_where_they_were(changing: Recipe, tmp_path: Path) -> None:
+    whole, folder = tmp_path / "whole", tmp_path / "model"
+    assert exit_code(train, changing, whole) == 0
+    first, last = (one["step"] for one in metrics(whole))
+    assert last - first < first, "the second epoch has no joined sentences"
+    killed_at(changing, folder, step=first + 4)
+    assert exit_code(train, changing, folder, True) == 0
+    assert weights(folder) == weights(whole) and metrics(folder) == metrics(whole)
+
+
+def test_other_opinions_are_another_training(changing: Recipe, tmp_path: Path) -> None:
+    killed_at(changing, tmp_path / "model", step=4)
+    said = tmp_path / "said.jsonl"
+    said.write_text(said.read_text(encoding="utf-8").replace("0.5", "0.75"), encoding="utf-8")
+    with pytest.raises(AnynerError, match="the opinions on them are not the same"):
+        run(changing, tmp_path / "model", resume=True)
 
 
 @pytest.mark.parametrize("left", ["half a new one", "old one alone", "old one and a half new one"])
@@ -152,7 +185,7 @@ def test_other_annotation_is_not_resumed(
     recipe = tiny("data.synthetic=null", f"data.train={texts('Z')}", f"data.dev={texts('Z')}", "training.checkpoint_steps=1")
     assert exit_code(train_until, recipe, tmp_path / "m", False, 1, signal.SIGINT) == INTERRUPTED
     texts("Y")
-    with pytest.raises(AnynerError, match="the training documents or their labels are not the same"):
+    with pytest.raises(AnynerError, match="their labels or the opinions on them are not the same"):
         run(recipe, tmp_path / "m", resume=True)
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from anyner.corpora.synthetic import synthetic_splits
 from anyner.corpora.writing import write
-from anyner.document import Document, Entity
+from anyner.document import Document, Entity, Fragments
 from anyner.errors import AnynerError
 from anyner.training.config import Recipe, Source
 from anyner.training.data import read_data
-from anyner.training.opinions import read_opinions
+from anyner.training.opinions import Opinion, read_opinions
 from anyner.training.run import prepare, run
 
 
@@ -27,20 +27,25 @@ def one(text: str, *entities: tuple[str, int, int, float | None]) -> Document:
     return Document(text, tuple(Entity(label, ((start, end),), score) for label, start, end, score in entities))
 
 
+def likely(opinion: Opinion | None) -> dict[tuple[str, Fragments], object]:
+    assert opinion is not None
+    return {entity.key: pytest.approx(entity.score) for entity in opinion.entities}
+
+
 def test_files_are_found_by_text_and_averaged(tmp_path: Path) -> None:
     first = saying(tmp_path / "a.jsonl", one("pain here", ("A", 0, 4, 0.8)), one("none there"))
     second = saying(tmp_path / "b.jsonl", one("pain here", ("A", 0, 4, 0.4), ("B", 5, 9, None)))
     wanted = [one("unheard of"), one("pain here", ("A", 0, 4, None)), one("none there")]
     found, problems = read_opinions([first, second], wanted)
     assert not problems
-    assert found[0] is None and found[2] == ()
-    assert {e.key: pytest.approx(e.score) for e in found[1] or ()} == {("A", ((0, 4),)): 0.6, ("B", ((5, 9),)): 0.5}
+    assert found[0] is None and found[2] == Opinion((), know_gaps=False)
+    assert likely(found[1]) == {("A", ((0, 4),)): 0.6, ("B", ((5, 9),)): 0.5}
 
 
 def test_a_text_that_is_there_twice_is_averaged(tmp_path: Path) -> None:
     source = saying(tmp_path / "a.jsonl", one("pain", ("A", 0, 4, 0.9)), one("pain"))
     found, _ = read_opinions([source], [one("pain")])
-    assert {e.key: pytest.approx(e.score) for e in found[0] or ()} == {("A", ((0, 4),)): 0.45}
+    assert likely(found[0]) == {("A", ((0, 4),)): 0.45}
 
 
 def test_sources_of_opinions_take_no_labels() -> None:
@@ -53,8 +58,16 @@ def test_entities_with_gaps_are_averaged_over_those_who_can_tell(tmp_path: Path)
     first = saying(tmp_path / "a.jsonl", Document("pain and ache", (gap,)), Document("ache"))
     second = saying(tmp_path / "b.jsonl", one("pain and ache", ("A", 0, 4, 0.4)), one("ache", ("A", 0, 4, 0.4)))
     found, _ = read_opinions([first, second], [Document("pain and ache"), Document("ache")])
-    assert {e.key: pytest.approx(e.score) for e in found[0] or ()} == {gap.key: 0.6, ("A", ((0, 4),)): 0.2}
-    assert {e.key: pytest.approx(e.score) for e in found[1] or ()} == {("A", ((0, 4),)): 0.2}
+    assert likely(found[0]) == {gap.key: 0.6, ("A", ((0, 4),)): 0.2}
+    assert likely(found[1]) == {("A", ((0, 4),)): 0.2}
+
+
+def test_gaps_are_known_where_a_file_that_has_some_speaks(tmp_path: Path) -> None:
+    gap = Entity("A", ((0, 4), (9, 13)), 0.6)
+    first = saying(tmp_path / "a.jsonl", Document("pain and ache", (gap,)), Document("ache"))
+    second = saying(tmp_path / "b.jsonl", one("pain there", ("A", 0, 4, 0.4)))
+    found, _ = read_opinions([first, second], [Document("ache"), Document("pain there")])
+    assert [opinion.know_gaps for opinion in found if opinion is not None] == [True, False]
 
 
 @pytest.mark.parametrize("gaps", [False, True])

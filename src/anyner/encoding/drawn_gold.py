@@ -20,6 +20,6 @@ def drawn_gold(gold: Gold, share: float, chance: NDArray[np.float32]) -> GoldArr
     held, own = gold.opinions.host, gold.host
     listening = held.heard & (chance[:, 0] < share)  # (B,)
     gaps = own.last - own.first + 1 > np.diff(own.offsets)  # (E,)
-    kept = ~listening[own.sentence] | (gaps & (not gold.opinions.know_gaps))
+    kept = ~listening[own.sentence] | (gaps & ~held.know_gaps[own.sentence])  # (E,)
     told = listening[held.entities.sentence] & (held.likely > chance[held.entities.sentence, 1])  # (O,)
     return own.only(kept).with_others(held.entities.only(told))

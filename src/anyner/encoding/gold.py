@@ -64,6 +64,7 @@ class HeldArrays:
     entities: GoldArrays
     likely: Floats  # (O,)
     heard: Flags  # (B,)
+    know_gaps: Flags  # (B,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +80,7 @@ class Opinions:
     heard: Tensor  # (B,) bool: there is an opinion on this sentence
     share: float
     """The part of the target that is opinion where there is one."""
-    know_gaps: bool
-    """Whether those who hold them can hold that an entity has gaps: if not, they say nothing where gold has one."""
+    know_gaps: Tensor  # (B,) bool: they can hold that an entity has gaps; if not, they say nothing where gold has one
     host: HeldArrays
 
     @property
@@ -238,6 +238,7 @@ def _opinions_of(examples: Sequence[Example]) -> Opinions | None:
     }
     sentence = np.repeat([row for row, _ in held], [len(opinion.label) for _, opinion in held])
     heard = np.array([example.opinion is not None for example in examples])
+    know_gaps = np.array([example.opinion is not None and example.opinion.know_gaps for example in examples])
     offsets = np.concatenate([[0], np.cumsum(joined["sizes"])])
     entities = GoldArrays(sentence, joined["label"], joined["first"], joined["last"], joined["words"], offsets)
     annotated = np.stack([example.annotated for example in examples])[sentence, joined["label"]]  # (O,)
@@ -246,6 +247,6 @@ def _opinions_of(examples: Sequence[Example]) -> Opinions | None:
         **{name: torch.from_numpy(joined[name]) for name in ("label", "first", "last", "contiguous", "thousandths")},
         heard=torch.from_numpy(heard),
         share=held[0][1].share,
-        know_gaps=held[0][1].know_gaps,
-        host=HeldArrays(entities, np.where(annotated, joined["thousandths"] / _WHOLE, 0.0), heard),
+        know_gaps=torch.from_numpy(know_gaps),
+        host=HeldArrays(entities, np.where(annotated, joined["thousandths"] / _WHOLE, 0.0), heard, know_gaps),
     )

@@ -37,7 +37,7 @@ def loss_everywhere(logits: Tensor, word_mask: Tensor, gold: Gold) -> Tensor:
     spans = (word_mask[:, :, None] & word_mask[:, None]).triu()
     if gold.opinions is None:
         return torch.where(spans, loss, 0.0).sum()
-    spoken_of = (target <= labels) | gold.opinions.know_gaps
+    spoken_of = (target <= labels) | gold.opinions.know_gaps[:, None, None]  # (B, M, M)
     share = (gold.opinions.weight[:, None, None] * spoken_of).to(loss.dtype)  # (B, M, M)
     no_entity = logits.logsumexp(1) - logits[:, 0]  # (B, M, M) the loss if the target were no entity everywhere
     return torch.where(spans, loss.lerp(no_entity, share), 0.0).sum() + _of_opinions(logits, share, gold, gold.opinions)

@@ -39,7 +39,7 @@ class Place:
     loss_sums: dict[str, list[float]]
     """Running sums of this epoch's loss parts."""
     learned_from: str
-    """A number made from the labels and all examples: going on with others would be another training."""
+    """A number made from the labels, all examples and the opinions on them: going on with others would be another training."""
 
 
 def write_checkpoint(
@@ -72,7 +72,7 @@ def restore_checkpoint(
     try:
         place = Place(**json.loads((path / "place.json").read_text(encoding="utf-8")))
         if place.learned_from != learned_from:
-            raise ValueError("the training documents or their labels are not the same")
+            raise ValueError("the training documents, their labels or the opinions on them are not the same")
         model.load_state_dict(load_file(path / "model.safetensors"))
         whole = optimizer.state_dict()
         whole["state"] = _nested(load_file(path / "optimizer.safetensors"))

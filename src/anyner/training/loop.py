@@ -281,7 +281,9 @@ def _number_of(labels: Sequence[str], examples: Sequence[Example]) -> str:
     """The same for the same labels and examples, and hardly for others."""
     number = blake2b("\x1f".join(labels).encode(), digest_size=16)
     for example in examples:
-        for array in (example.label, example.words, example.sizes, example.annotated):
+        held = example.opinion
+        heard = () if held is None else (held.label, held.words, held.sizes, held.thousandths)
+        for array in (example.label, example.words, example.sizes, example.annotated, *heard):
             number.update(array.tobytes())
         number.update(example.window.content_key.to_bytes(8, "little"))
     return number.hexdigest()

@@ -12,8 +12,15 @@ from anyner.document import Document, Entity
 from anyner.errors import AnynerError
 from anyner.training.config import Source
 
-Opinion = tuple[Entity, ...]
-"""Entities that may be there, with how likely each is as its score."""
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """What is held of one document."""
+
+    entities: tuple[Entity, ...]
+    """Those that may be there, with how likely each is as its score."""
+    know_gaps: bool
+    """Whether any who hold it can hold that an entity has gaps."""
 
 
 def read_opinions(sources: Sequence[Source], documents: Sequence[Document]) -> tuple[list[Opinion | None], list[Problem]]:
@@ -27,7 +34,7 @@ def read_opinions(sources: Sequence[Source], documents: Sequence[Document]) -> t
     for source in sources:
         corpus = read(source.path, source.format)
         problems.extend(corpus.problems)
-        gaps = any(know_gaps(document.entities) for document in corpus)
+        gaps = any(entity.discontinuous for document in corpus for entity in document.entities)
         for document in corpus:
             said[document.text].append(_Said(document.entities, gaps))
     found = [_averaged(said[document.text]) if document.text in said else None for document in documents]
@@ -36,13 +43,9 @@ def read_opinions(sources: Sequence[Source], documents: Sequence[Document]) -> t
     return found, problems
 
 
-def know_gaps(opinion: Opinion) -> bool:
-    return any(entity.discontinuous for entity in opinion)
-
-
 @dataclass(frozen=True, slots=True)
 class _Said:
-    entities: Opinion
+    entities: tuple[Entity, ...]
     know_gaps: bool
     """Whether any entity of the file has gaps."""
 
@@ -55,4 +58,5 @@ def _averaged(heard: Sequence[_Said]) -> Opinion:
             one_of[entity.key] = entity
             total[entity.key] += 1.0 if entity.score is None else min(1.0, max(0.0, entity.score))
     asked = {False: len(heard), True: sum(said.know_gaps for said in heard)}  # whether an entity has gaps: who could tell
-    return tuple(replace(entity, score=total[key] / asked[entity.discontinuous]) for key, entity in one_of.items())
+    likely = tuple(replace(entity, score=total[key] / asked[entity.discontinuous]) for key, entity in one_of.items())
+    return Opinion(likely, know_gaps=bool(asked[True]))

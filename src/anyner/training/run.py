@@ -37,7 +37,6 @@ from anyner.training.data import (
 )
 from anyner.training.facts import corpus_facts, strictest_policy
 from anyner.training.loop import Outcome, Trainer
-from anyner.training.opinions import know_gaps
 from anyner.training.optimizer import trainable_summary
 from anyner.training.progress import Listener, Silent
 from anyner.training.start import starting_encoder
@@ -138,16 +137,19 @@ def _examples(
     labels, text = recognizer.config.labels, recognizer.config.text
     examples: list[Example] = []
     opinions = data.opinions or (None,) * len(data.train)
-    gaps = any(know_gaps(opinion) for opinion in opinions if opinion is not None)
     made = [False] * (len(data.train) - data.made) + [True] * data.made
     for document, in_words, opinion, joined in zip(data.train, entities, opinions, made, strict=True):
         # what is there was annotated, whatever the document says
         annotated = None if document.labels is None else document.labels | {entity.label for entity in document.entities}
         windows = recognizer.windows([document])
         note_unreachable(check, recognizer.model.head.config, windows, in_words)
-        likely = None if opinion is None else word_entities(replace(document, entities=opinion), text, DataCheck())
+        likely = None if opinion is None else word_entities(replace(document, entities=opinion.entities), text, DataCheck())
         for window in windows:
-            held = None if likely is None else Opinion.of(entities_in(window, likely), labels, wanted.opinion_share, gaps)
+            held = (
+                Opinion.of(entities_in(window, likely), labels, wanted.opinion_share, opinion.know_gaps)
+                if opinion is not None and likely is not None
+                else None
+            )
             example = Example.of(window, entities_in(window, in_words), labels, annotated, held)
             times = 1 if joined or example.contiguous.all() else wanted.gaps_repeated
             examples.append(replace(example, last_epoch=wanted.coordinated_epochs if joined else None, times=times))

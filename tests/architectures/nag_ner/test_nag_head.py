@@ -40,7 +40,7 @@ def test_what_the_settings_cannot_express_is_no_target(settings: dict[str, Any],
     assert_no_target(head_of(**settings).eval(), entity)
 
 
-def test_what_other_models_hold_is_written_as_often_as_is_wanted() -> None:
+def test_what_other_models_hold_is_written() -> None:
     assert_opinions_are_written(head_of(opinions=1.0), head_of())
 
 
