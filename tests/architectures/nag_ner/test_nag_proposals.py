@@ -11,7 +11,7 @@ from torch import Tensor
 from anyner.architectures.draw import Draw
 from anyner.architectures.nag_ner.decode import decode
 from anyner.architectures.nag_ner.exact import Best
-from anyner.architectures.nag_ner.proposals import Checking, WrittenRows, labelled
+from anyner.architectures.nag_ner.proposals import InformedCheck, WrittenRows, labelled
 from anyner.architectures.nag_ner.writer import Blocks
 from anyner.layers.outline import Outlines
 from anyner.layers.rows import Rows
@@ -88,7 +88,7 @@ def test_a_span_may_have_two_labels_though_the_check_finds_the_first_far_likelie
     blocks = Blocks(Rows.of_counts((2,), torch.device("cpu")), nothing, torch.arange(2))
     rows = WrittenRows(blocks, best, sure=torch.full((2, 1), 0.9), last=nothing, long_sure=torch.zeros(2))
     types = torch.tensor([[0.95, 0.03, 0.01], [0.05, 0.9, 0.01]])
-    check = cast(Checking, Says(0.93, second, 0.01))
+    check = cast(InformedCheck, Says(0.93, second, 0.01))
     asked = decoding(head_of(), {"start": 0.05, "score": 0.15, "gaps": 0.15})
     found = decode(labelled(rows, types, torch.ones(2), check).on_host(), 1, asked)
     assert {entity.label for entity in found[0]} == labels

@@ -19,7 +19,7 @@ from anyner.architectures.nag_ner.config import Config, NagOptions
 from anyner.architectures.nag_ner.decode import decode
 from anyner.architectures.nag_ner.exact import best_for_each, best_without_gaps, best_words
 from anyner.architectures.nag_ner.layout import IMPOSSIBLE, Layout, laid_out, only_best
-from anyner.architectures.nag_ner.proposals import Checking, WrittenBlocks, WrittenRows, labelled
+from anyner.architectures.nag_ner.proposals import InformedCheck, WrittenBlocks, WrittenRows, labelled
 from anyner.architectures.nag_ner.spaces import END, MORE, PiecesOut, Said
 from anyner.architectures.nag_ner.start import begin_from_masked_words
 from anyner.architectures.nag_ner.targets import ENDS, GOES_ON, IGNORED, BlockTargets, UnitsOfWords, stretches, targets_of
@@ -259,7 +259,7 @@ class Head(base.Head):
             there = (full[0].score[:, 0] > IMPOSSIBLE) & (found > IMPOSSIBLE)
             sure = _sure(full[0].score[:, 0], torch.full_like(last, self.longest), total)
             rows = replace(rows, last=last, long_sure=torch.where(there, sure, 0.0))
-        return labelled(rows, types, begun.start, Checking.of(self.check, states.words, options.check_share))
+        return labelled(rows, types, begun.start, InformedCheck.of(self.check, states.words, options.check_share))
 
     def _begun(self, states: States, decoding: Decoding) -> _Begun:
         """Blocks for all entities that are expected."""

@@ -43,7 +43,7 @@ class WrittenRows:
     long_sure: Tensor  # (Q,) how sure it is, 0: there is none
 
 
-def labelled(rows: WrittenRows, types: Tensor, start: Tensor, check: Checking | None) -> WrittenBlocks:
+def labelled(rows: WrittenRows, types: Tensor, start: Tensor, check: InformedCheck | None) -> WrittenBlocks:
     """Rows with the labels that the blocks (Q, C), and where there is a check both together, find likeliest."""
     sentence, word = rows.blocks.rows.sentence, rows.blocks.word
     score, long_score = rows.sure[..., None] * types[:, None], rows.long_sure[:, None] * types  # (Q, K, C) and (Q, C)
@@ -64,7 +64,7 @@ def labelled(rows: WrittenRows, types: Tensor, start: Tensor, check: Checking | 
 
 
 @dataclass(frozen=True, slots=True)
-class Checking:
+class InformedCheck:
     """A check that has read the sentences."""
 
     check: SpanCheck
@@ -73,7 +73,7 @@ class Checking:
     """That of the check in a score."""
 
     @classmethod
-    def of(cls, check: SpanCheck | None, words: Tensor, share: float) -> Checking | None:
+    def of(cls, check: SpanCheck | None, words: Tensor, share: float) -> InformedCheck | None:
         """None where the check has no say."""
         return cls(check, check.read(words), share) if check is not None and share else None
 
