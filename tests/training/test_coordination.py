@@ -139,23 +139,6 @@ def test_sentences_of_the_corpus_stay_whole(seed: int, share: float) -> None:
         assert one.id.endswith("+")
 
 
-def test_they_can_be_like_real_ones() -> None:
-    """Gaps follow "in" in the real sentence, and "red" begins most entities."""
-    red = [sentence(f"a red {one} here", ("A", f"red {one}")) for one in (chr(97 + number) * 3 for number in range(24))]
-    pain = [sentence(f"my pain in {one} now", ("A", f"pain in {one}")) for one in ("eye", "nose", "ear", "hand", "foot", "knee")]
-    words = ["pain", "in", "both", "arms", "and", "legs"]
-    real = Document.from_words(words, [Entity("A", ((0, 2), (3, 4))), Entity("A", ((0, 2), (5, 6)))])
-    documents = (*red, *pain, *(replace(real, id=str(number)) for number in range(60)))
-    share = 4 / len(documents)
-    any_of_them, like_real = (
-        [one for seed in range(30) for one in coordinated(documents, GIVEN, share, ["and"], seed, like=like)]
-        for like in ("any", "real")
-    )
-    assert len(like_real) == len(any_of_them) == 30 * 4
-    assert all(len({one.text for one in like_real[start : start + 4]}) == 4 for start in range(0, len(like_real), 4)), "no copies"
-    assert sum("red" in one.text for one in like_real) < 0.5 * sum("red" in one.text for one in any_of_them)
-
-
 def test_a_recipe_asks_for_them() -> None:
     plain = {"synthetic": {"train": 80, "dev": 5, "test": 5}}
     before = read_data(DataConfig.model_validate(plain), TextConfig())
@@ -167,5 +150,3 @@ def test_a_recipe_asks_for_them() -> None:
     pairs = read_data(DataConfig.model_validate({**plain, "coordinated": 0.25, "joined": 2}), TextConfig())
     assert max(one.text.count(",") for one in pairs.train) <= max(one.text.count(",") for one in after.train)
     assert pairs.train[: len(before.train)] == before.train and pairs.train != after.train, "lists of three are there by default"
-    real = read_data(DataConfig.model_validate({**plain, "coordinated": 0.25, "joined_like": "real"}), TextConfig())
-    assert real.made == after.made and real.train != after.train

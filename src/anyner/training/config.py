@@ -64,8 +64,6 @@ class DataConfig(Settings):
     """What joins them, each word as often as it stands here."""
     joined: int = Field(default=3, ge=2)
     """Most of them in one: up to a quarter of these sentences join more than two, long lists seldom where few are alike."""
-    joined_like: Literal["any", "real"] = "any"
-    """Which they are: any that can be joined, or those with the words at their gaps that real gaps have."""
     gaps_repeated: int = Field(default=1, ge=1)
     """How often in an epoch a training sentence with discontinuous entities is seen, which are few; not the made ones."""
 

@@ -18,8 +18,8 @@ from anyner.document import Document, Entity
 from anyner.text.align import WordEntity, to_words
 from anyner.text.config import TextConfig
 from anyner.text.windows import words_of
-from anyner.training.gap_edges import Edge, Side, edges_of, like_real
 
+Side = Literal["end", "start"]
 _Key = tuple[str, frozenset[str] | None, Side, tuple[str, ...]]
 _TRIES = 4
 """Partners that are tried before an entity is left alone."""
@@ -34,8 +34,6 @@ _TWO_SHARED = 0.7
 fifth, and a model would learn to skip to the last word."""
 _PASSES = 3
 """How often every entity is tried until there are enough sentences."""
-_POOL = 4
-"""How many times as many sentences are made as are wanted, where those are taken that are like real ones."""
 _SIDES: tuple[Side, Side] = ("end", "start")
 
 
@@ -72,25 +70,12 @@ class _Place:
     side: Side
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
-    document: Document
-    edge: Edge
-
-
 def coordinated(
-    documents: Sequence[Document],
-    text: TextConfig,
-    share: float,
-    conjunctions: Sequence[str],
-    seed: int = 0,
-    *,
-    most: int = 3,
-    like: Literal["any", "real"] = "any",
+    documents: Sequence[Document], text: TextConfig, share: float, conjunctions: Sequence[str], seed: int = 0, *, most: int = 3
 ) -> tuple[Document, ...]:
     """New sentences, at most a `share` of the documents in number; sides are shared as often as in the documents themselves.
 
-    At most so many entities are joined in one. `like` real ones they have the words at their gaps that real gaps have.
+    At most so many entities are joined in one.
     """
     sentences = [sentence for document in documents if (sentence := _in_words(document, text)) is not None]
     several = [(one, e, _member(one, e)) for one in sentences for e in one.entities if _of_several_words(e)]
@@ -100,24 +85,19 @@ def coordinated(
             for shared in (1, 2):
                 members[member.key(side, shared)].append(member)
     random, at_the_end = np.random.default_rng(seed), _share_at_the_end(sentences)
-    wanted, pool = round(share * len(documents)), _POOL if like == "real" else 1
-    made: list[_Made] = []
-    texts: set[str] = set()
-    for number in chain.from_iterable(random.permutation(len(several)).tolist() for _ in range(_PASSES * pool)):
-        if len(made) >= wanted * pool:
+    wanted = round(share * len(documents))
+    made: list[Document] = []
+    for number in chain.from_iterable(random.permutation(len(several)).tolist() for _ in range(_PASSES)):
+        if len(made) >= wanted:
             break
         sentence, entity, member = several[number]
         place = _Place(sentence, entity, member, "end" if random.random() < at_the_end else "start")
         shared = 2 if random.random() < _TWO_SHARED else 1
         partners = int(random.integers(2, most)) if random.random() < _MORE_THAN_TWO and most > 2 else 1
         joined = _joined(place, members[member.key(place.side, shared)], partners, conjunctions, random)
-        if joined is not None and not (like == "real" and joined.document.text in texts):  # else those that can be made twice
+        if joined is not None:
             made.append(joined)
-            texts.add(joined.document.text)
-    if like == "real":
-        real = Counter(edge for sentence in sentences for edge in edges_of(sentence.words, sentence.entities))
-        made = [made[place] for place in like_real([one.edge for one in made], real, wanted, random)]
-    return tuple(one.document for one in made)
+    return tuple(made)
 
 
 def _of_several_words(entity: WordEntity) -> bool:
@@ -158,7 +138,7 @@ def _share_at_the_end(sentences: Sequence[_Sentence]) -> float:
 
 def _joined(
     place: _Place, members: Sequence[_Member], number: int, conjunctions: Sequence[str], random: np.random.Generator
-) -> _Made | None:
+) -> Document | None:
     """The sentence with so many partners joined, or fewer; None where none fits or another entity is in the way."""
     own, side = place.own, place.side
     partners: list[_Member] = []
@@ -176,8 +156,7 @@ def _joined(
     if any(start < word < end for one in others for start, end in one.fragments):
         return None
     insertion = _Insertion(word, shared, tuple(partners), conjunctions[int(random.integers(len(conjunctions)))])
-    innermost = own.words[-shared] if side == "end" else own.words[shared - 1]
-    return _Made(_rewritten(place, insertion), (side, innermost.casefold()))
+    return _rewritten(place, insertion)
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,9 +72,7 @@ def read_data(data: DataConfig, text: TextConfig, dev_trains: bool = False) -> S
 
 def joined_sentences(train: Sequence[Document], data: DataConfig, text: TextConfig) -> tuple[Document, ...]:
     """Those that the settings want more, made from the training documents."""
-    if not data.coordinated:
-        return ()
-    return coordinated(train, text, data.coordinated, data.conjunctions, most=data.joined, like=data.joined_like)
+    return coordinated(train, text, data.coordinated, data.conjunctions, most=data.joined) if data.coordinated else ()
 
 
 def held_out(documents: Sequence[Document], share: float) -> tuple[tuple[Document, ...], tuple[Document, ...]]:
