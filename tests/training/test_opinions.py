@@ -14,7 +14,7 @@ from anyner.document import Document, Entity, Fragments
 from anyner.errors import AnynerError
 from anyner.training.config import Recipe, Source
 from anyner.training.data import read_data
-from anyner.training.opinions import Opinion, read_opinions
+from anyner.training.opinions import DocumentOpinion, read_opinions
 from anyner.training.run import prepare, run
 
 
@@ -27,7 +27,7 @@ def one(text: str, *entities: tuple[str, int, int, float | None]) -> Document:
     return Document(text, tuple(Entity(label, ((start, end),), score) for label, start, end, score in entities))
 
 
-def likely(opinion: Opinion | None) -> dict[tuple[str, Fragments], object]:
+def likely(opinion: DocumentOpinion | None) -> dict[tuple[str, Fragments], object]:
     assert opinion is not None
     return {entity.key: pytest.approx(entity.score) for entity in opinion.entities}
 
@@ -38,7 +38,7 @@ def test_files_are_found_by_text_and_averaged(tmp_path: Path) -> None:
     wanted = [one("unheard of"), one("pain here", ("A", 0, 4, None)), one("none there")]
     found, problems = read_opinions([first, second], wanted)
     assert not problems
-    assert found[0] is None and found[2] == Opinion((), know_gaps=False)
+    assert found[0] is None and found[2] == DocumentOpinion((), know_gaps=False)
     assert likely(found[1]) == {("A", ((0, 4),)): 0.6, ("B", ((5, 9),)): 0.5}
 
 

@@ -18,7 +18,7 @@ from anyner.text.config import TextConfig
 from anyner.text.windows import Window, words_of
 from anyner.training.config import DataConfig, Source
 from anyner.training.coordination import coordinated
-from anyner.training.opinions import Opinion, read_opinions
+from anyner.training.opinions import DocumentOpinion, read_opinions
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Splits:
     dev: tuple[Document, ...]
     test: tuple[Document, ...]
     problems: tuple[Problem, ...] = ()
-    opinions: tuple[Opinion | None, ...] = ()
+    opinions: tuple[DocumentOpinion | None, ...] = ()
     """Of other models on each training document; empty if there are none."""
     made: int = 0
     """Training documents, the last ones, that were made by joining entities."""
@@ -63,7 +63,7 @@ def read_data(data: DataConfig, text: TextConfig, dev_trains: bool = False) -> S
         train, dev = (*train, *dev), ()
     joined = joined_sentences(train, data, text)
     problems = [problem for corpus in corpora for problem in corpus.problems]
-    opinions: list[Opinion | None] = []
+    opinions: list[DocumentOpinion | None] = []
     if data.opinions:
         opinions, of_files = read_opinions(data.opinions, (*train, *joined))
         problems += of_files

@@ -14,7 +14,7 @@ from anyner.training.config import Source
 
 
 @dataclass(frozen=True, slots=True)
-class Opinion:
+class DocumentOpinion:
     """What is held of one document."""
 
     entities: tuple[Entity, ...]
@@ -23,7 +23,7 @@ class Opinion:
     """Whether any who hold it can hold that an entity has gaps."""
 
 
-def read_opinions(sources: Sequence[Source], documents: Sequence[Document]) -> tuple[list[Opinion | None], list[Problem]]:
+def read_opinions(sources: Sequence[Source], documents: Sequence[Document]) -> tuple[list[DocumentOpinion | None], list[Problem]]:
     """For each document what the files hold for entities of its text, None where no file has it; and the files' problems.
 
     Where a text is there several times, in one file or in several, likelihoods are averaged: an entity that is not there counts
@@ -50,7 +50,7 @@ class _Said:
     """Whether any entity of the file has gaps."""
 
 
-def _averaged(heard: Sequence[_Said]) -> Opinion:
+def _averaged(heard: Sequence[_Said]) -> DocumentOpinion:
     total: dict[tuple[str, object], float] = defaultdict(float)
     one_of: dict[tuple[str, object], Entity] = {}
     for said in heard:
@@ -59,4 +59,4 @@ def _averaged(heard: Sequence[_Said]) -> Opinion:
             total[entity.key] += 1.0 if entity.score is None else min(1.0, max(0.0, entity.score))
     asked = {False: len(heard), True: sum(said.know_gaps for said in heard)}  # whether an entity has gaps: who could tell
     likely = tuple(replace(entity, score=total[key] / asked[entity.discontinuous]) for key, entity in one_of.items())
-    return Opinion(likely, know_gaps=bool(asked[True]))
+    return DocumentOpinion(likely, know_gaps=bool(asked[True]))

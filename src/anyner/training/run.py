@@ -143,13 +143,11 @@ def _examples(
         annotated = None if document.labels is None else document.labels | {entity.label for entity in document.entities}
         windows = recognizer.windows([document])
         note_unreachable(check, recognizer.model.head.config, windows, in_words)
-        likely = None if opinion is None else word_entities(replace(document, entities=opinion.entities), text, DataCheck())
+        likely = [] if opinion is None else word_entities(replace(document, entities=opinion.entities), text, DataCheck())
         for window in windows:
-            held = (
-                Opinion.of(entities_in(window, likely), labels, wanted.opinion_share, opinion.know_gaps)
-                if opinion is not None and likely is not None
-                else None
-            )
+            held = None
+            if opinion is not None:
+                held = Opinion.of(entities_in(window, likely), labels, wanted.opinion_share, opinion.know_gaps)
             example = Example.of(window, entities_in(window, in_words), labels, annotated, held)
             times = 1 if joined or example.contiguous.all() else wanted.gaps_repeated
             examples.append(replace(example, last_epoch=wanted.coordinated_epochs if joined else None, times=times))
