@@ -2,18 +2,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from anyner.architectures.draw import Draw
 from anyner.encoding.batch import training_batch
+from anyner.encoding.gold import Opinion
 from anyner.errors import AnynerError
 from anyner.model import NerModel
 from anyner.training import checkpoint
-from anyner.training.checkpoint import Place, has_checkpoint, remove_checkpoint, restore_checkpoint, write_checkpoint
+from anyner.training.checkpoint import Place, has_checkpoint, number_of, remove_checkpoint, restore_checkpoint, write_checkpoint
 from anyner.training.config import Recipe
 from anyner.training.data import read_data
 from anyner.training.optimizer import build_optimizer
@@ -128,3 +130,21 @@ def test_a_checkpoint_of_another_model_is_refused(
     write_checkpoint(tmp_path, *learner, PLACE)
     with pytest.raises(AnynerError, match="cannot resume from it"):
         restore_checkpoint(tmp_path, *trained(tiny("head.width=8"), 0), PLACE.learned_from)
+
+
+def test_the_number_of_what_is_learned_from_is_another_for_any_change(tiny: Callable[..., Recipe]) -> None:
+    recipe = tiny()
+    _, examples, _ = prepare(recipe, read_data(recipe.data, recipe.text))
+    own = examples[0]
+    held = Opinion.of((), ["A"], share=0.5)
+    others = [
+        replace(own, label=own.label + 1),
+        replace(own, words=own.words + 1),
+        replace(own, annotated=~np.asarray(own.annotated)),
+        replace(own, opinion=held),
+        replace(own, opinion=replace(held, know_gaps=True)),
+        examples[1],
+    ]
+    numbers = [number_of(["A"], [one]) for one in (own, *others)]
+    assert len({*numbers, number_of(["B"], [own]), number_of(["A"], [own, own])}) == len(numbers) + 2
+    assert number_of(["A"], [own]) == numbers[0]

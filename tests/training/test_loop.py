@@ -30,16 +30,18 @@ from anyner.training.loss_sums import LossSums
 from anyner.training.progress import Silent
 from anyner.training.run import _Keeper, prepare, run
 
+FROZEN = "training.frozen_epochs=1"
+AVERAGED = "training.average_epochs=0.5"
+ADVERSARIAL = "training.adversarial=0.1"
 HARD = (
     "encoder.lstm_layers=2",
     "encoder.features.characters=8",
     "training.word_dropout=0.2",
+    ADVERSARIAL,
     "training.accumulate=2",
     "training.checkpoint_steps=3",
 )
 """Everything that draws or remembers something: 15 batches, so 8 steps, an epoch."""
-FROZEN = "training.frozen_epochs=1"
-AVERAGED = "training.average_epochs=0.5"
 
 
 def weights(folder: Path) -> bytes:
@@ -195,7 +197,7 @@ def test_a_seed_repeats_the_weights_and_another_does_not(tiny: Callable[..., Rec
     assert weights(tmp_path / "one") == weights(tmp_path / "again") != weights(tmp_path / "other")
 
 
-@pytest.mark.parametrize("change", [(), (FROZEN,)], ids=["all trained", "first epoch frozen"])
+@pytest.mark.parametrize("change", [(), (FROZEN,), (ADVERSARIAL,)], ids=["all trained", "first epoch frozen", "adversarial"])
 def test_two_processes_learn_what_one_learns(tiny: Callable[..., Recipe], tmp_path: Path, change: tuple[str, ...]) -> None:
     # The fresh encoder's own dropout cannot be set in a recipe, so its config is patched in the processes themselves.
     recipe = tiny("encoder.dropout=0.0", "head.dropout=0.0", "training.batch_sentences=7", "training.accumulate=2", *change)

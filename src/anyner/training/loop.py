@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -24,9 +23,10 @@ from anyner.inference.proposing import arithmetic
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.tuning import Tuned, Tuner
 from anyner.storage.files import EPOCHS
+from anyner.training.adversarial import moved_uphill
 from anyner.training.average import Average
 from anyner.training.batches import EpochPlans
-from anyner.training.checkpoint import Place, has_checkpoint, restore_checkpoint, write_checkpoint
+from anyner.training.checkpoint import Place, has_checkpoint, number_of, restore_checkpoint, write_checkpoint
 from anyner.training.config import TrainingConfig
 from anyner.training.frozen import FrozenPieces
 from anyner.training.interrupt import StopRequest
@@ -93,7 +93,7 @@ class Trainer:
         self.steps, self.last_step = sum(in_epochs), sum(in_epochs[:last_epoch])
         averaged = config.average_epochs * self.steps / config.epochs
         self.average = Average(self.model, averaged) if averaged else None
-        self._learned_from = _number_of(recognizer.config.labels, examples)
+        self._learned_from = number_of(recognizer.config.labels, examples)
         self.place = Place(0, 0, 0, -1.0, -1, 0.0, 0, {}, self._learned_from)
         self._frozen: FrozenPieces | None = None
         self._stop = StopRequest()
@@ -181,12 +181,19 @@ class Trainer:
     def _one_batch(self, share: _Share, epoch: int, number: int, together: int, sums: LossSums) -> None:
         """Gradients of one batch, and a step after the last of those whose gradients are averaged `together`."""
         config, accelerator = self.config, self.accelerator
-        torch.manual_seed(_seed(config.seed, epoch, number, accelerator.process_index))
         set_rates(self.optimizer, schedule(self._step, self.steps, config.warmup))
         pieces = self._frozen.batch(share.places) if self._frozen is not None else None
-        with arithmetic(self._device, config.precision):
-            losses = self.wrapped(share.batch, Draw(config.seed, epoch + 1, self._step), pieces)
-        accelerator.backward(self._total(losses, share.counts, sums) / together)
+
+        def learn(into: LossSums) -> None:
+            torch.manual_seed(_seed(config.seed, epoch, number, accelerator.process_index))
+            with arithmetic(self._device, config.precision):
+                losses = self.wrapped(share.batch, Draw(config.seed, epoch + 1, self._step), pieces)
+            accelerator.backward(self._total(losses, share.counts, into) / together)
+
+        learn(sums)
+        if config.adversarial and self._frozen is None:
+            with moved_uphill(self.model.encoder.tables.tokens.weight, config.adversarial):
+                learn(LossSums())
         if number % config.accumulate == together - 1:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.clip)
             self.optimizer.step()
@@ -275,18 +282,6 @@ class Trainer:
         if self.accelerator.is_main_process:
             write_checkpoint(self.folder, self.model, self.optimizer, self.place, self.average)
         self._saved = time.monotonic()
-
-
-def _number_of(labels: Sequence[str], examples: Sequence[Example]) -> str:
-    """The same for the same labels and examples, and hardly for others."""
-    number = blake2b("\x1f".join(labels).encode(), digest_size=16)
-    for example in examples:
-        held = example.opinion
-        heard = () if held is None else (held.label, held.words, held.sizes, held.thousandths)
-        for array in (example.label, example.words, example.sizes, example.annotated, *heard):
-            number.update(array.tobytes())
-        number.update(example.window.content_key.to_bytes(8, "little"))
-    return number.hexdigest()
 
 
 def _seed(*parts: int) -> int:
