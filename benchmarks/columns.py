@@ -244,7 +244,7 @@ KINDS: Mapping[str, Kind] = {
             "what was set": lambda one: ", ".join(f"`{change}`" for change in one["set"]) or "nothing else",
             "dev F1": lambda one: percent(one["dev_f1"]),
             "of entities with gaps": lambda one: percent(one.get("dev_gaps_f1")),
-            "best epoch": lambda one: str(one["best_epoch"]),
+            "best epoch": lambda one: str(one.get("best_epoch", "")),
         },
     ),
     "thresholds": Kind(

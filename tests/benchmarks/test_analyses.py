@@ -48,6 +48,17 @@ def located(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return anyner.train(recipe, tmp_path_factory.mktemp("located") / "model").folder
 
 
+def test_options_are_compared_with_thresholds_of_their_own(script: Script, located: Path, tmp_path: Path) -> None:
+    """An option as it was in training gives the dev score of training; seeds of too few lengths give another."""
+    script("decoding", located, "--set", "all_lengths=true", "--set", "all_lengths=false", "-o", tmp_path / "out.json")
+    found = result(tmp_path / "out.json")
+    assert [one["set"] for one in found["tried"]] == [["options.all_lengths=true"], ["options.all_lengths=false"]]
+    epochs = [json.loads(line) for line in (located / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    as_trained, fewer = (one["dev_f1"] for one in found["tried"])
+    assert as_trained == pytest.approx(max(one["dev_f1"] for one in epochs)) != fewer
+    assert found["tried"][0]["dev_gaps_f1"] is None, "there are no gaps in these documents"
+
+
 def test_thresholds_are_compared_on_the_half_they_were_not_chosen_on(script: Script, tmp_path: Path) -> None:
     """All that is found has a score of 0.5 and is right: any threshold up to it gives an F1 of 1, and so do both choices."""
     gold = synthetic(40, seed=3).documents

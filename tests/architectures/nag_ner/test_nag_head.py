@@ -235,5 +235,5 @@ def test_a_further_entity_is_asked_for_where_it_is_likely_enough(more: float, as
     begun = head._begun(states, decoding(head, {"start": 0.7, "score": 0.05}, more=more))
     assert len(begun.blocks.word) == asked * sum(LENGTHS)
     assert begun.start.min() == pytest.approx(0.8, abs=1e-3)
-    assert len(begun.crowded) == (len(begun.blocks.word) if asked > 1 else 0)
+    assert begun.crowded.tolist() == [asked > 1] * len(begun.blocks.word)
     assert len(head._begun(states, decoding(head, {"start": 0.9, "score": 0.05}, more=more)).blocks.word) == 0

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from anyner.architectures.draw import Draw
 from anyner.architectures.nag_ner.decode import decode
-from anyner.architectures.nag_ner.exact import Best
-from anyner.architectures.nag_ner.proposals import InformedCheck, WrittenRows, labelled
+from anyner.architectures.nag_ner.exact import Best, best_words
+from anyner.architectures.nag_ner.proposals import InformedCheck, WrittenBlocks, WrittenRows, labelled
 from anyner.architectures.nag_ner.writer import Blocks
 from anyner.layers.outline import Outlines
 from anyner.layers.rows import Rows
@@ -66,6 +66,39 @@ def test_a_check_chooses_among_the_best_of_every_block() -> None:
     assert scores[1] > scores[0], "of one word the check has taken another row"
     unchecked = head.propose(states, decoding(head, all_pass, alternatives=3, more=1.0, check_share=0.0), Draw(0))
     assert unchecked.score.shape[1] == 1
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("links", [0, 4])
+def test_blocks_in_doubt_show_their_next_best_with_gaps_as_well(links: int) -> None:
+    head, states = head_of(check=4, links=links), states_of()
+    assert head.check is not None
+    all_pass = {"start": 0.0, "score": 0.0, "gaps": 0.0}
+    sentences, blocks = head.writer.read(states), head._begun(states, decoding(head, all_pass, more=1.0)).blocks
+    layout = head._laid_out(head.writer.said(sentences, blocks, head.writer(sentences, blocks)), blocks, sentences)
+    every = best_words(layout.placed, layout.sizes, layout.end, head._gap(0.0), count=3, links=layout.links)
+    sure = (every.score[:, 0] - head._total(layout)).exp()  # (Q,)
+    doubt = float(sure.sort().values[len(sure) // 2])  # half of the blocks are less sure
+    shown = head.propose(states, decoding(head, all_pass, alternatives=3, more=1.0, doubt=doubt), Draw(0))
+    none = head.propose(states, decoding(head, all_pass, alternatives=3, more=1.0, doubt=0.0), Draw(0))
+    gaps = 0
+    for block, own in enumerate(sure.tolist()):
+        rows, before = words_of(shown, block), words_of(none, block)
+        gapped = [row for row in before[1:] if row[-1] >= len(row)]
+        assert not gapped, "without doubt only the best has gaps"
+        if own < doubt:
+            searched = zip(every.words[block], every.count[block].tolist(), strict=True)
+            assert rows == [tuple(row[:count].tolist()) for row, count in searched if count]
+            gaps += sum(row[-1] >= len(row) for row in rows[1:])
+        else:
+            assert rows == before
+    assert gaps, "some of the next best have gaps"
+
+
+def words_of(proposals: WrittenBlocks, block: int) -> list[tuple[int, ...]]:
+    """The rows of a block that are there, each once though it has two labels."""
+    each = zip(proposals.words[block, ::2], proposals.count[block, ::2].tolist(), strict=True)
+    return [tuple(row[:count].tolist()) for row, count in each if count]
 
 
 class Says:

@@ -47,7 +47,7 @@ class _Begun:
 
     blocks: Blocks
     start: Tensor  # (Q,)
-    crowded: Tensor  # (N,) which of them share their word with others: they may want the same entity
+    crowded: Tensor  # (Q,) bool: it shares its word with others, which may want the same entity
 
 
 class Head(base.Head):
@@ -233,7 +233,7 @@ class Head(base.Head):
         assert isinstance(options, NagOptions)
         sentences = self.writer.read(states)
         begun = self._begun(states, decoding)
-        blocks, crowded = begun.blocks, begun.crowded
+        blocks = begun.blocks
         written = self.writer(sentences, blocks)
         annotated = torch.ones(len(blocks.word), len(self.labels), dtype=torch.bool, device=blocks.word.device)
         types = self._types(written, annotated)[:, 1:].exp()  # (Q, C)
@@ -243,13 +243,17 @@ class Head(base.Head):
         gap = self._gap(options.gap)
         placed, sizes, end, links = layout.placed, layout.sizes, layout.end, layout.links
         best, *full = best_for_each(placed, sizes, [end] if self.writer.tail is None else [end, layout.more], gap, links)
-        if options.alternatives > 1 and self.check is not None and options.check_share:
-            best = best.beside(best_without_gaps(placed, sizes, end, count=options.alternatives - 1))
-        if options.alternatives > 1 and len(crowded):
-            own = links[crowded] if links is not None else None
-            several = best_words(placed[crowded], sizes[crowded], end[crowded], gap, count=options.alternatives, links=own)
-            best = best.replaced(crowded, several)
         total = self._total(everything) if self.settings.writing == "rows" else None
+        undecided = begun.crowded  # (Q,) bool
+        if options.alternatives > 1 and self.check is not None and options.check_share:
+            if total is not None and gap is not None:
+                undecided = undecided | ((best.score[:, 0] - total).exp() < options.doubt)
+            best = best.beside(best_without_gaps(placed, sizes, end, count=options.alternatives - 1))
+        chosen = undecided.nonzero()[:, 0]  # (N,) blocks whose next best rows are looked at, whatever their shape
+        if options.alternatives > 1 and len(chosen):
+            own = links[chosen] if links is not None else None
+            several = best_words(placed[chosen], sizes[chosen], end[chosen], gap, count=options.alternatives, links=own)
+            best = best.replaced(chosen, several)
         score = _sure(best.score, layout.units_of(best.words, best.count), total[:, None] if total is not None else None)
         rows = WrittenRows(blocks, best, score, last=blocks.word, long_sure=torch.zeros_like(begun.start))
         tails = self.writer.last_words(sentences, blocks, written)
@@ -275,7 +279,7 @@ class Head(base.Head):
         sentence, word, rank = asked.nonzero().unbind(1)  # (Q,) each
         place = (asked.flatten(1).cumsum(1) - 1)[sentence, word * self.most + rank]
         blocks = Blocks(Rows(sentence, sentence * most + place, len(asked), most), word, rank)
-        crowded = (asked.sum(2)[sentence, word] > 1).nonzero()[:, 0]
+        crowded = asked.sum(2)[sentence, word] > 1
         return _Begun(blocks, reached[sentence, word, 0], crowded)
 
 

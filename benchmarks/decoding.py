@@ -1,0 +1,46 @@
+"""What options of decoding are worth on a saved model: dev scores with each, its thresholds chosen anew.
+
+python benchmarks/decoding.py MODEL --set doubt=0 --set doubt=0.7 -o benchmarks/results/tried-NAME.json
+
+Dev and text settings are those of the recipe beside the model; --folder names the corpus where it lies elsewhere now.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import yaml
+
+import anyner
+from anyner.benchmark.record import header, write
+from anyner.inference.recognizer import Recognizer
+from anyner.inference.tuning import Tuner
+from anyner.training.config import Recipe
+from anyner.training.data import read_data
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("--set", action="append", required=True, dest="options", help="an option, NAME=VALUE; once for each row")
+    parser.add_argument("--folder", help="where the corpus lies")
+    parser.add_argument("-o", "--output", required=True)
+    arguments = parser.parse_args()
+    moved = [f"data.folder={arguments.folder}"] if arguments.folder else []
+    recipe = Recipe.read(Path(arguments.model) / "recipe.yaml", [*moved, "data.opinions=null", "data.coordinated=0.0"])
+    dev = read_data(recipe.data, recipe.text).dev
+    ner = anyner.load(arguments.model, precision="float32")
+    tried = []
+    for option in arguments.options:
+        name, value = option.split("=", 1)
+        config = ner.config.model_copy(update={"options": {**ner.config.options, name: yaml.safe_load(value)}})
+        tuned = Tuner(Recognizer(ner.model, ner.vocabulary, config, "float32"), dev).tune()
+        gaps = tuned.discontinuous.f1 if tuned.discontinuous.gold else None
+        tried.append({"set": [f"options.{option}"], "dev_f1": tuned.score.f1, "dev_gaps_f1": gaps})
+        print(f"{100 * tuned.score.f1:.2f}  {option}", flush=True)
+    write({**header("tried"), "everywhere": {"architecture": recipe.architecture}, "tried": tried}, arguments.output)
+
+
+if __name__ == "__main__":
+    main()
