@@ -11,6 +11,7 @@ import argparse
 from pathlib import Path
 
 import yaml
+from tried import flat
 
 import anyner
 from anyner.benchmark.record import header, write
@@ -22,14 +23,18 @@ from anyner.training.data import read_data
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model")
+    parser.add_argument("model", help="folder of a trained model, with its recipe")
     parser.add_argument("--set", action="append", required=True, dest="options", help="an option, NAME=VALUE; once for each row")
     parser.add_argument("--folder", help="where the corpus lies")
-    parser.add_argument("-o", "--output", required=True)
+    parser.add_argument("-o", "--output", required=True, help="where the JSON file goes")
     arguments = parser.parse_args()
     moved = [f"data.folder={arguments.folder}"] if arguments.folder else []
-    recipe = Recipe.read(Path(arguments.model) / "recipe.yaml", [*moved, "data.opinions=null", "data.coordinated=0.0"])
-    dev = read_data(recipe.data, recipe.text).dev
+    recipe = Recipe.read(Path(arguments.model) / "recipe.yaml", moved)
+    if any("=" not in option for option in arguments.options):
+        parser.error("--set wants NAME=VALUE")
+    if recipe.chosen is not None:
+        parser.error(f"{arguments.model} learned from dev as well: its score there says nothing")
+    dev = read_data(recipe.data.as_they_are(), recipe.text).dev
     ner = anyner.load(arguments.model, precision="float32")
     tried = []
     for option in arguments.options:
@@ -39,7 +44,8 @@ def main() -> None:
         gaps = tuned.discontinuous.f1 if tuned.discontinuous.gold else None
         tried.append({"set": [f"options.{option}"], "dev_f1": tuned.score.f1, "dev_gaps_f1": gaps})
         print(f"{100 * tuned.score.f1:.2f}  {option}", flush=True)
-    write({**header("tried"), "everywhere": {"architecture": recipe.architecture}, "tried": tried}, arguments.output)
+    everywhere = flat(recipe.model_dump(mode="json", exclude_defaults=True))
+    write({**header("tried"), "everywhere": everywhere, "tried": tried}, arguments.output)
 
 
 if __name__ == "__main__":

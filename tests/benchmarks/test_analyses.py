@@ -57,6 +57,9 @@ def test_options_are_compared_with_thresholds_of_their_own(script: Script, locat
     as_trained, fewer = (one["dev_f1"] for one in found["tried"])
     assert as_trained == pytest.approx(max(one["dev_f1"] for one in epochs)) != fewer
     assert found["tried"][0]["dev_gaps_f1"] is None, "there are no gaps in these documents"
+    assert found["everywhere"]["architecture"] == "locate_label" and found["everywhere"]["training.epochs"] == 10
+    with pytest.raises(SystemExit):
+        script("decoding", located, "--set", "all_lengths", "-o", tmp_path / "out.json")
 
 
 def test_thresholds_are_compared_on_the_half_they_were_not_chosen_on(script: Script, tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ class TrainingConfig(Settings):
     """Share of the words hidden from the encoder, anew in each epoch: makes it read the context. Not in frozen epochs."""
     adversarial: float = Field(default=0.0, ge=0.0)
     """How far embeddings move, in lengths of a mean one, to where the loss of a batch rises most; it is then learned once more
-    from there, which takes almost twice the time. Not in frozen epochs. 0: off."""
+    from there, which takes more than half as long again. Not in frozen epochs. 0: off."""
     average_epochs: float = Field(default=0.0, ge=0.0)
     """Weights are averaged over the steps of about so many last epochs; scores and saved models are of the average. 0: off."""
     patience: int | None = Field(default=None, ge=1)

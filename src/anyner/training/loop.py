@@ -190,9 +190,12 @@ class Trainer:
                 losses = self.wrapped(share.batch, Draw(config.seed, epoch + 1, self._step), pieces)
             accelerator.backward(self._total(losses, share.counts, into) / together)
 
+        table = self.model.encoder.tables.tokens.weight
+        earlier = table.grad.clone() if config.adversarial and table.grad is not None else None  # of batches before this one
         learn(sums)
         if config.adversarial and self._frozen is None:
-            with moved_uphill(self.model.encoder.tables.tokens.weight, config.adversarial):
+            own = table.grad - earlier if table.grad is not None and earlier is not None else table.grad
+            with moved_uphill(table, own, config.adversarial):
                 learn(LossSums())
         if number % config.accumulate == together - 1:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.clip)

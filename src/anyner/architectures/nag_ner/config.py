@@ -29,8 +29,8 @@ class NagOptions(GenerationOptions):
     """Best entities of a block that are looked at: where several blocks of one word may want the same, and where there is a check
     to choose among them, there beyond the best only ones without gaps unless the block is in doubt."""
     doubt: float = Field(default=0.7, ge=0.0, le=1.0)
-    """A block whose best words are less likely than this, among all that it could write, is in doubt: with a check its next best
-    are looked at with gaps as well. 0: none is."""
+    """A block whose best words are less likely than this, among all that it could write, is in doubt: with a check its best of
+    any shape are looked at. Only where rows are learned (`writing`). 0: none is."""
 
 
 class Config(GenerationConfig):
