@@ -15,9 +15,10 @@ from anyner.architectures import base
 from anyner.architectures.base import Losses, LossPart
 from anyner.architectures.checking import checking, span_check
 from anyner.architectures.draw import Draw
+from anyner.architectures.nag_ner.candidates import in_doubt, looked_at
 from anyner.architectures.nag_ner.config import Config, NagOptions
 from anyner.architectures.nag_ner.decode import decode
-from anyner.architectures.nag_ner.exact import best_for_each, best_without_gaps, best_words
+from anyner.architectures.nag_ner.exact import best_for_each
 from anyner.architectures.nag_ner.layout import IMPOSSIBLE, Layout, laid_out, only_best
 from anyner.architectures.nag_ner.proposals import InformedCheck, WrittenBlocks, WrittenRows, labelled
 from anyner.architectures.nag_ner.spaces import END, MORE, PiecesOut, Said
@@ -241,19 +242,13 @@ class Head(base.Head):
         everything = self._laid_out(said, blocks, sentences)
         layout = self._laid_out(only_best(said), blocks, sentences) if options.decoding == "greedy" else everything
         gap = self._gap(options.gap)
-        placed, sizes, end, links = layout.placed, layout.sizes, layout.end, layout.links
-        best, *full = best_for_each(placed, sizes, [end] if self.writer.tail is None else [end, layout.more], gap, links)
+        ends = [layout.end] if self.writer.tail is None else [layout.end, layout.more]
+        best, *full = best_for_each(layout.placed, layout.sizes, ends, gap, layout.links)
         total = self._total(everything) if self.settings.writing == "rows" else None
-        undecided = begun.crowded  # (Q,) bool
-        if options.alternatives > 1 and self.check is not None and options.check_share:
-            if total is not None and gap is not None:
-                undecided = undecided | ((best.score[:, 0] - total).exp() < options.doubt)
-            best = best.beside(best_without_gaps(placed, sizes, end, count=options.alternatives - 1))
-        chosen = undecided.nonzero()[:, 0]  # (N,) blocks whose next best rows are looked at, whatever their shape
-        if options.alternatives > 1 and len(chosen):
-            own = links[chosen] if links is not None else None
-            several = best_words(placed[chosen], sizes[chosen], end[chosen], gap, count=options.alternatives, links=own)
-            best = best.replaced(chosen, several)
+        undecided, checked = begun.crowded, self.check is not None and options.check_share > 0
+        if checked and total is not None and gap is not None:
+            undecided = undecided | in_doubt(best, total, options.doubt)
+        best = looked_at(layout, best, gap, undecided=undecided, checked=checked, count=options.alternatives)
         score = _sure(best.score, layout.units_of(best.words, best.count), total[:, None] if total is not None else None)
         rows = WrittenRows(blocks, best, score, last=blocks.word, long_sure=torch.zeros_like(begun.start))
         tails = self.writer.last_words(sentences, blocks, written)
