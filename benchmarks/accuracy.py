@@ -10,6 +10,8 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 
+from plainly import plainly
+
 from anyner.benchmark.accuracy import name_of, scored, test_documents, trained
 from anyner.benchmark.record import write
 from anyner.training.config import Recipe
@@ -46,4 +48,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    plainly(main)

@@ -9,6 +9,8 @@ import argparse
 import json
 from collections.abc import Sequence
 
+from plainly import plainly
+
 import anyner
 from anyner.benchmark.record import header, write
 from anyner.inference.config import Precision
@@ -55,4 +57,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    plainly(main)

@@ -20,6 +20,7 @@ from typing import Any
 
 import yaml
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from plainly import plainly
 
 import anyner
 from anyner.benchmark.record import header, write
@@ -173,4 +174,4 @@ def card(name: str, about: Mapping[str, Any], model: Recognizer, result: Mapping
 
 
 if __name__ == "__main__":
-    main()
+    plainly(main)

@@ -11,6 +11,7 @@ import argparse
 from pathlib import Path
 
 import yaml
+from plainly import plainly
 from tried import flat
 
 import anyner
@@ -49,4 +50,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    plainly(main)

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from plainly import plainly
+
 import anyner
 from anyner.cli.output import table
 from anyner.document import Document
@@ -91,4 +93,4 @@ def _percent(share: float) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    plainly(main)

@@ -16,6 +16,7 @@ from statistics import mean, stdev
 from typing import Any
 
 import torch
+from plainly import plainly
 
 import anyner
 from anyner.architectures.diffusion_ner.head import Head
@@ -108,4 +109,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    plainly(main)

@@ -16,6 +16,7 @@ from typing import Any
 
 import rival
 import torch
+from plainly import plainly
 
 import anyner
 from anyner.architectures.set_gner.head import Head
@@ -116,4 +117,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    plainly(main)

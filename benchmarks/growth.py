@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 
+from plainly import plainly
+
 import anyner
 from anyner.benchmark.record import header, write
 from anyner.text.align import to_words
@@ -33,4 +35,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    plainly(main)

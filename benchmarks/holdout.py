@@ -10,6 +10,8 @@ from __future__ import annotations
 import argparse
 import random
 
+from plainly import plainly
+
 import anyner
 
 BLOCK = 50
@@ -35,4 +37,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    plainly(main)

@@ -14,6 +14,7 @@ from statistics import mean, stdev
 from typing import Any
 
 import yaml
+from plainly import plainly
 
 import anyner
 from anyner.benchmark.record import header, write
@@ -112,4 +113,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    plainly(main)

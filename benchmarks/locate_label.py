@@ -15,6 +15,7 @@ from collections import Counter
 from typing import Any
 
 import torch
+from plainly import plainly
 
 import anyner
 from anyner.architectures.locate_label.head import Head
@@ -111,4 +112,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    plainly(main)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import argparse
 import json
 
+from plainly import plainly
+
 from anyner.benchmark.memory import memory
 from anyner.benchmark.record import write
 
@@ -26,4 +28,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    plainly(main)

@@ -10,6 +10,7 @@ import json
 from collections import Counter
 
 import torch
+from plainly import plainly
 
 import anyner
 from anyner.architectures.diffusion_ner.config import DiffusionOptions
@@ -56,4 +57,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    plainly(main)

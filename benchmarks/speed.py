@@ -9,6 +9,8 @@ import argparse
 import json
 from importlib import import_module
 
+from plainly import plainly
+
 import anyner
 from anyner.benchmark.record import write
 from anyner.benchmark.speed import speed
@@ -33,4 +35,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    plainly(main)

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from statistics import mean
 from typing import Any
 
+from plainly import plainly
+
 import anyner
 from anyner.benchmark.record import header, write
 from anyner.document import Document
@@ -76,4 +78,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    plainly(main)

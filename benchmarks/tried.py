@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from plainly import plainly
+
 from anyner.benchmark.record import header, write
 
 KEPT = ("dev_f1", "best_epoch", "training_seconds", "runs_side_by_side", "command")
@@ -54,4 +56,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    plainly(main)

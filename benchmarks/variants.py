@@ -12,6 +12,8 @@ import json
 import tempfile
 from typing import Any
 
+from plainly import plainly
+
 import anyner
 from anyner.benchmark.record import header, write
 from anyner.training.config import Recipe
@@ -51,4 +53,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    plainly(main)

@@ -22,7 +22,7 @@ import psutil
 from anyner.benchmark.record import header
 from anyner.corpora.synthetic import synthetic
 from anyner.document import Document
-from anyner.storage.load import load
+from anyner.storage.load import find, load
 from anyner.text.words import iterate_words
 
 _SENTENCES = 2000
@@ -121,6 +121,7 @@ def measure(model: str, words: int, batch_tokens: int) -> Measured:
 
 def memory(model: str, words: Sequence[int], batch_tokens: int = 4096) -> dict[str, Any]:
     """Documents of so many words, the first compared with the last."""
+    find(model)  # what is wrong with it is better told here than by the process that would load it
     documents = [_measured_apart(model, count, batch_tokens) for count in words]
     growth = documents[-1]["beyond_bytes"] - documents[0]["beyond_bytes"]
     return {
