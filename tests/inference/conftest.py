@@ -38,8 +38,8 @@ def _vocabulary() -> PieceVocabulary:
 def build() -> Build:
     vocabulary = _vocabulary()
 
-    def built(positions: int = 128, head_type: type[Head] = Head, **text: object) -> Recognizer:
-        torch.manual_seed(4)
+    def built(positions: int = 128, head_type: type[Head] = Head, seed: int = 4, **text: object) -> Recognizer:
+        torch.manual_seed(seed)
         bert = BertConfig(
             vocab_size=600,
             hidden_size=32,

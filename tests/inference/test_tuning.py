@@ -11,7 +11,7 @@ from anyner.document import Document, Entity
 from anyner.evaluation.evaluate import evaluate_documents
 from anyner.evaluation.scores import Score
 from anyner.inference.recognizer import Recognizer
-from anyner.inference.tuning import Tuner, middle_place
+from anyner.inference.tuning import Tuner, middle_place, tuned_on
 from anyner.text.align import WordEntity
 
 
@@ -138,3 +138,27 @@ def test_a_threshold_for_gaps_is_tuned_on_entities_with_gaps_alone(
         assert tuned.thresholds == wanted
     assert (tuned.score.correct, tuned.score.predicted, tuned.score.gold) == (40 * 6, 40 * 8, 40 * 6)
     assert tuned.discontinuous == Score(40, 40 * 3, 40)
+
+
+def test_parts_of_one_model_are_tuned_as_the_whole(recognizer: Recognizer, documents: tuple[Document, ...]) -> None:
+    loose = recognizer.predict(list(documents[:30]), thresholds={"score": 0.3})
+    gold = [d.with_entities(d.entities[::2]) for d in loose]
+    parts = [Tuner(recognizer, part).read() for part in (gold[:7], gold[7:8], gold[8:])]
+    assert tuned_on(parts) == Tuner(recognizer, gold).tune()
+
+
+def test_models_of_parts_share_their_thresholds(build: object, documents: tuple[Document, ...]) -> None:
+    """Two models with other weights, whose gold is what each finds at a threshold of its own."""
+    models: list[Recognizer] = [build(), build(seed=1)]  # type: ignore[operator]
+    gold = [
+        model.predict(list(part), thresholds={"score": own})
+        for model, part, own in zip(models, (documents[:20], documents[20:30]), (0.2, 0.5), strict=True)
+    ]
+    tuned = tuned_on([Tuner(model, part).read() for model, part in zip(models, gold, strict=True)])
+    at = {
+        one: strict(models[0], gold[0], one) + strict(models[1], gold[1], one)
+        for one in (*candidates(models[0]), tuned.thresholds["score"])
+    }
+    assert tuned.score == at[tuned.thresholds["score"]]
+    best = max(score.f1 for score in at.values())
+    assert best - math.sqrt(best * (1 - best) / tuned.score.gold) <= tuned.score.f1 < 1

@@ -79,7 +79,7 @@ def test_what_was_not_chosen_cannot_be_taken_over(second: TrainingResult, tiny: 
 
 
 def test_what_was_best_for_another_architecture_is_not_taken_over(first: TrainingResult, tiny: Callable[..., Recipe]) -> None:
-    with pytest.raises(AnynerError, match="is a model of biaffine, so that it tells nothing for locate_label"):
+    with pytest.raises(AnynerError, match="is of biaffine, so that it tells nothing for locate_label"):
         with_dev(tiny("architecture=locate_label", "head=null"), first.folder)
 
 

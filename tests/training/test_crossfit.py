@@ -6,16 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from anyner.corpora.reading import read
 from anyner.corpora.synthetic import synthetic_splits
-from anyner.document import Document
 from anyner.errors import AnynerError
-from anyner.training import crossfit as module
+from anyner.training import folds as module
 from anyner.training.config import Recipe
-from anyner.training.crossfit import crossfit, folded
+from anyner.training.crossfit import crossfit
 from anyner.training.data import Splits, read_data
 from anyner.training.loop import Interrupted
 from anyner.training.progress import Silent
@@ -28,20 +25,6 @@ RECIPE = Recipe.of(
     },
     "recipe",
 )
-
-
-@given(st.lists(st.sampled_from([None, "a", "b", "c", "d"]), min_size=4, max_size=20), st.integers(2, 4))
-def test_folds_share_nothing_and_tear_no_text(docs: list[str | None], folds: int) -> None:
-    documents = [Document(f"text {number}", doc=doc) for number, doc in enumerate(docs)]
-    if len({doc for doc in docs if doc}) + docs.count(None) < folds:
-        with pytest.raises(AnynerError, match=f"too few for {folds} folds"):
-            folded(documents, folds)
-        return
-    parts = folded(documents, folds)
-    assert sorted(one.text for part in parts for one in part) == sorted(one.text for one in documents)
-    assert all(parts)
-    homes = [{one.doc for one in part} - {None} for part in parts]
-    assert sum(map(len, homes)) == len(set().union(*homes))
 
 
 def test_each_model_reads_what_it_did_not_learn_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,11 +75,6 @@ def test_what_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.Monkey
     assert trained == ["fold-1-of-2", "stopped", "fold-2-of-2"]
     assert parts.path.read_text(encoding="utf-8") == whole.path.read_text(encoding="utf-8")
     assert parts.score == whole.score
-
-
-def test_equal_texts_are_read_by_a_model_that_learned_from_neither() -> None:
-    parts = folded([Document("a b"), Document("c"), Document("a b"), Document("d")], 2)
-    assert [sorted(one.text for one in part) for part in parts] == [["a b", "a b", "d"], ["c"]]
 
 
 def test_problems_of_the_files_are_told(tmp_path: Path) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from anyner.cli.folds import Changes, Fold, Quiet, listening
 
 
 def crossfit(
@@ -14,14 +15,9 @@ def crossfit(
     *,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Where opinions.jsonl goes.")],
     folds: Annotated[int, typer.Option(min=2, metavar="N", help="Parts of the training documents, and models.")] = 4,
-    fold: Annotated[
-        int | None,
-        typer.Option("--fold", min=1, metavar="N", help="Train the model of this fold alone, so that folds can go side by side."),
-    ] = None,
-    changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the recipe, as training.epochs=5.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing on the way.")] = False,
+    fold: Fold = None,
+    changes: Changes = None,
+    quiet: Quiet = False,
 ) -> None:
     """Write what models hold for entities of training documents that they did not learn from.
 
@@ -38,18 +34,12 @@ def crossfit(
     from anyner.training.config import Recipe
     from anyner.training.crossfit import crossfit as fit
     from anyner.training.crossfit import fit_fold
-    from anyner.training.loop import Interrupted
-    from anyner.training.progress import TerminalListener
 
     ready = Recipe.read(recipe, changes or [])
-    try:
-        with nullcontext() if quiet else TerminalListener() as listener:
-            if fold is not None:
-                typer.echo(f"{fit_fold(ready, output, folds, fold, listener)}: the model of fold {fold} is trained")
-                return
-            result = fit(ready, output, folds, listener)
-    except Interrupted:
-        typer.echo("anyner: stopped, and all is saved: the same command goes on", err=True)
-        raise typer.Exit(130) from None
+    with listening(quiet) as listener:
+        if fold is not None:
+            typer.echo(f"{fit_fold(ready, output, folds, fold, listener)}: the model of fold {fold} is trained")
+            return
+        result = fit(ready, output, folds, listener)
     f1 = 100 * result.score.f1
     typer.echo(f"{result.path}: {result.documents:,} documents with {result.entities:,} possible entities; F1 unseen {f1:.2f}")

@@ -23,6 +23,7 @@ COMMANDS = {
     "predict": "Find entities in texts.",
     "train": "Train a model; the folder holds the best epoch, judged on dev.",
     "adapt": "Have an encoder learn the language of your texts, for trainings to start from.",
+    "choose": "Find the best epoch and thresholds by cross-validation, for a training on all documents.",
     "crossfit": "Write what models hold for entities of training documents that they did not learn from.",
     "evaluate": "Score a model on a corpus.",
     "inspect": "Tell what is in a corpus, and what is wrong with it.",

@@ -36,7 +36,11 @@ def train(
     ] = None,
     as_model: Annotated[
         Path | None,
-        typer.Option("--as", metavar="MODEL", help="Learn from dev as well, with the epoch and thresholds best for this model."),
+        typer.Option(
+            "--as",
+            metavar="MODEL",
+            help="Learn from dev as well, with the epoch and thresholds best for this model; or DIR of choose.",
+        ),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the training that was stopped in DIR.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing on the way.")] = False,

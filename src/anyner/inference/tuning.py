@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
+from anyner.architectures.base import Head
 from anyner.architectures.settings import Decoding, Threshold
 from anyner.document import Document, Fragments
-from anyner.evaluation.scores import Score
+from anyner.evaluation.scores import NOTHING, Score
 from anyner.inference.proposing import Proposed
 from anyner.inference.recognizer import BATCH_TOKENS, Choice, Recognizer
 from anyner.text.align import WordEntity
-from anyner.text.windows import WindowMerger
+from anyner.text.windows import Window, WindowMerger
 
 _FEW = 20
 """Candidates for a threshold that are all tried."""
@@ -39,64 +40,85 @@ class Tuner:
         self._windows = recognizer.windows(documents)
 
     def tune(self, batch_tokens: int = BATCH_TOKENS) -> Tuned:
-        """Thresholds with a good strict F1, one after the other, each from the middle of the stretch where it hardly matters.
+        """Thresholds with a good strict F1 on the documents."""
+        return tuned_on([self.read(batch_tokens)])
+
+    def read(self, batch_tokens: int = BATCH_TOKENS) -> DocumentsRead:
+        """What the model as it is proposes, at its loosest.
 
         Batches are small on a GPU, too: a head that has learned little yet proposes nearly everything.
         """
-        config = self._recognizer.model.head.config
-        asked = self._recognizer.decoding(Choice())
-        loosest = {threshold.name: threshold.loosest for threshold in config.thresholds()}
-        proposed = list(self._recognizer.proposer.propose(self._windows, replace(asked, thresholds=loosest), batch_tokens))
-        decoding = replace(asked, thresholds=config.default_thresholds())
-        taken = self._tried(proposed, decoding)
-        for threshold in config.thresholds():
-            tried = {
-                place: self._tried(proposed, _with(decoding, threshold.name, threshold.candidates[place]))
-                for place in _looked_at(len(threshold.candidates))
-            }
-            middle = middle_place({place: trial.score(threshold) for place, trial in tried.items()})
-            if middle is None:
-                continue  # nothing is found at any of them: the default stays
-            decoding = _with(decoding, threshold.name, threshold.candidates[middle])
-            taken = tried.get(middle) or self._tried(proposed, decoding)
-        return Tuned(taken.thresholds, taken.everything, taken.discontinuous)
+        head, asked = self._recognizer.model.head, self._recognizer.decoding(Choice())
+        loosest = {threshold.name: threshold.loosest for threshold in head.config.thresholds()}
+        proposed = self._recognizer.proposer.propose(self._windows, replace(asked, thresholds=loosest), batch_tokens)
+        return DocumentsRead(head, asked, self._gold, self._windows, list(proposed))
 
-    def _tried(self, proposed: Sequence[Proposed], decoding: Decoding) -> _Trial:
-        decode = self._recognizer.model.head.decode
+
+@dataclass(frozen=True, slots=True)
+class DocumentsRead:
+    """What one model proposes for documents, for any thresholds to be tried on."""
+
+    head: Head
+    decoding: Decoding
+    gold: Sequence[_Gold]
+    windows: Sequence[Window]
+    proposed: Sequence[Proposed]
+
+    def tried(self, thresholds: Mapping[str, float]) -> _Trial:
+        decoding = replace(self.decoding, thresholds=thresholds)
         found: dict[int, list[WordEntity]] = {}
-        for batch in proposed:
-            found.update(zip(batch.places, decode(batch.proposals, len(batch.places), decoding), strict=True))
+        for batch in self.proposed:
+            found.update(zip(batch.places, self.head.decode(batch.proposals, len(batch.places), decoding), strict=True))
         mergers: dict[int, WindowMerger] = {}
-        for place, window in enumerate(self._windows):
+        for place, window in enumerate(self.windows):
             mergers.setdefault(window.document, WindowMerger(decoding.policy)).add(window, found[place])
-        everything = [(self._gold[n].judged({e.key for e in merger.entities()}), n) for n, merger in mergers.items()]
-        return _Trial(decoding.thresholds, self._score(everything, 1), self._score(everything, 2))
+        everything = [(self.gold[n].judged({e.key for e in merger.entities()}), n) for n, merger in mergers.items()]
+        return _Trial(self._score(everything, 1), self._score(everything, 2))
 
     def _score(self, found: Sequence[tuple[set[_Key], int]], fragments: int) -> Score:
         """Of entities with so many fragments or more."""
         correct = predicted = 0
         for keys, number in found:
             counted = {key for key in keys if len(key[1]) >= fragments}
-            correct += len(counted & self._gold[number].keys)
+            correct += len(counted & self.gold[number].keys)
             predicted += len(counted)
-        return Score(correct, predicted, sum(len(key[1]) >= fragments for gold in self._gold for key in gold.keys))
+        return Score(correct, predicted, sum(len(key[1]) >= fragments for gold in self.gold for key in gold.keys))
+
+
+def tuned_on(parts: Sequence[DocumentsRead]) -> Tuned:
+    """The same thresholds for all parts, each read by a model of its own, one after the other: each from the middle of the
+    stretch where it hardly matters."""
+    known = max((part.head.config for part in parts), key=lambda config: len(config.thresholds()))
+    chosen = dict(known.default_thresholds())
+    taken = _all_tried(parts, chosen)
+    for threshold in known.thresholds():
+        tried = {
+            place: _all_tried(parts, {**chosen, threshold.name: threshold.candidates[place]})
+            for place in _looked_at(len(threshold.candidates))
+        }
+        middle = middle_place({place: trial.score(threshold) for place, trial in tried.items()})
+        if middle is None:
+            continue  # nothing is found at any of them: the default stays
+        chosen[threshold.name] = threshold.candidates[middle]
+        taken = tried.get(middle) or _all_tried(parts, chosen)
+    return Tuned(chosen, taken.everything, taken.discontinuous)
+
+
+def _all_tried(parts: Sequence[DocumentsRead], thresholds: Mapping[str, float]) -> _Trial:
+    trials = [part.tried(thresholds) for part in parts]
+    return _Trial(sum((one.everything for one in trials), NOTHING), sum((one.discontinuous for one in trials), NOTHING))
 
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
     """What some thresholds gave."""
 
-    thresholds: Mapping[str, float]
     everything: Score
     discontinuous: Score
 
     def score(self, threshold: Threshold) -> Score:
         """What this threshold is judged by."""
         return self.everything if threshold.tuned_on == "all" else self.discontinuous
-
-
-def _with(decoding: Decoding, name: str, value: float) -> Decoding:
-    return replace(decoding, thresholds={**decoding.thresholds, name: value})
 
 
 def _looked_at(count: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""What a training found best on dev, for another that learns from dev as well."""
+"""What a training found best on dev, or several on folds, for another that learns from dev as well."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from anyner.storage.files import METRICS
 from anyner.storage.load import read_config
 from anyner.training.checkpoint import has_checkpoint
 from anyner.training.config import Chosen, Recipe
+
+CHOSEN = "chosen.json"
+"""What `anyner choose` writes."""
 
 
 def chosen_by(folder: Path) -> Chosen:
@@ -28,7 +31,19 @@ def chosen_by(folder: Path) -> Chosen:
 
 
 def with_dev(recipe: Recipe, folder: Path) -> Recipe:
-    """A recipe with what was best for the model in a folder: nothing is left to choose on dev."""
-    if (architecture := read_config(folder).architecture) != recipe.architecture:
-        raise AnynerError(f"{folder}: is a model of {architecture}, so that it tells nothing for {recipe.architecture}")
-    return recipe.updated({"chosen": chosen_by(folder).model_dump()}, "recipe")
+    """A recipe with what was best for the model in a folder, or for the models of its folds: nothing is left to choose on dev."""
+    if (folder / CHOSEN).is_file():
+        architecture, chosen = _by_folds(folder / CHOSEN)
+    else:
+        architecture, chosen = read_config(folder).architecture, chosen_by(folder)
+    if architecture != recipe.architecture:
+        raise AnynerError(f"{folder}: is of {architecture}, so that it tells nothing for {recipe.architecture}")
+    return recipe.updated({"chosen": chosen.model_dump()}, "recipe")
+
+
+def _by_folds(path: Path) -> tuple[str, Chosen]:
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        return str(told["architecture"]), Chosen.of({"epoch": told["epoch"], "thresholds": told["thresholds"]}, str(path))
+    except (ValueError, KeyError, TypeError):
+        raise AnynerError(f"{path}: is not what anyner choose writes") from None

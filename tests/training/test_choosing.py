@@ -1,0 +1,87 @@
+"""Epoch and thresholds by cross-validation: documents of train and dev are judged by models that did not learn from them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import anyner
+from anyner.corpora.synthetic import synthetic_splits
+from anyner.errors import AnynerError
+from anyner.evaluation.evaluate import evaluate_documents
+from anyner.evaluation.scores import NOTHING
+from anyner.training import folds as module
+from anyner.training.choosing import ByFolds, choose, fit_fold
+from anyner.training.chosen import chosen_by, with_dev
+from anyner.training.config import Recipe
+from anyner.training.data import Splits
+from anyner.training.run import run
+
+RECIPE = Recipe.of(
+    {
+        "data": {"synthetic": {"train": 120, "dev": 40, "test": 1, "contiguous": True}},
+        "encoder": {"lstm_layers": 1},
+        "training": {"epochs": 6, "batch_sentences": 8, "head_lr": 0.003, "encoder_lr": 0.002},
+    },
+    "recipe",
+)
+
+
+@pytest.fixture(scope="module")
+def chosen(tmp_path_factory: pytest.TempPathFactory) -> ByFolds:
+    return choose(RECIPE, tmp_path_factory.mktemp("folds"), folds=2)
+
+
+def test_its_score_is_that_of_documents_not_learned_from(chosen: ByFolds) -> None:
+    made = synthetic_splits((120, 40, 1), 0, True)
+    documents = (*made.train.documents, *made.dev.documents)
+    total = NOTHING
+    for number in range(2):
+        part = documents[number::2]
+        model = anyner.load(chosen.path.parent / f"fold-{number + 1}-of-2", "cpu")
+        total += evaluate_documents(part, model.predict(list(part), thresholds=chosen.chosen.thresholds)).strict
+    assert chosen.score == total and chosen.score.gold == sum(len(one.entities) for one in documents)
+    assert chosen.score.f1 > 0.2 and chosen.discontinuous == NOTHING
+
+
+def test_the_last_training_takes_it_over(chosen: ByFolds, tmp_path: Path) -> None:
+    epochs = [chosen_by(chosen.path.parent / f"fold-{number}-of-2").epoch for number in (1, 2)]
+    assert chosen.chosen.epoch == round(sum(epochs) / 2)
+    taken = with_dev(RECIPE, chosen.path.parent)
+    assert taken.chosen == chosen.chosen
+    assert Recipe.read(chosen.path.parent / "recipe.yaml") == RECIPE
+    last = run(taken, tmp_path / "last")
+    assert last.outcome.epochs == chosen.chosen.epoch
+    assert dict(anyner.load(last.folder, "cpu").config.thresholds) == chosen.chosen.thresholds
+
+
+def test_a_fold_can_be_trained_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small = RECIPE.updated({"data": {"synthetic": {"train": 16, "dev": 4, "test": 1}, "coordinated": 0.5}}, "recipe")
+    learned: list[Splits] = []
+
+    def spied(recipe: Recipe, folder: Path, resume: bool, listener: object, data: Splits) -> object:
+        learned.append(data)
+        return run(recipe, folder, resume, None, data)
+
+    monkeypatch.setattr(module, "run", spied)
+    assert fit_fold(small, tmp_path, 2, 2).name == "fold-2-of-2"
+    choose(small, tmp_path, 2)
+    assert [len(data.train) - data.made for data in learned] == [10, 10]
+    assert all(data.made and not {one.text for one in data.train} & {one.text for one in data.dev} for data in learned)
+    assert len({one.text for data in learned for one in data.dev}) == 20
+
+
+def test_what_cannot_be_chosen_is_told(chosen: ByFolds, tmp_path: Path) -> None:
+    with pytest.raises(AnynerError, match=r"already holds chosen\.json"):
+        choose(RECIPE, chosen.path.parent, folds=2)
+    with pytest.raises(AnynerError, match="has `chosen` already"):
+        choose(with_dev(RECIPE, chosen.path.parent), tmp_path / "again", folds=2)
+    with pytest.raises(AnynerError, match="is of biaffine, so that it tells nothing for set_gner"):
+        with_dev(Recipe.of({**RECIPE.model_dump(), "architecture": "set_gner"}, "recipe"), chosen.path.parent)
+    told = json.loads(chosen.path.read_text(encoding="utf-8"))
+    for wrong in ("{", "[]", json.dumps({**told, "thresholds": None}), json.dumps({"epoch": 1})):
+        (tmp_path / "chosen.json").write_text(wrong, encoding="utf-8")
+        with pytest.raises(AnynerError, match=r"chosen\.json"):
+            with_dev(RECIPE, tmp_path)
