@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from diffusion_columns import DIFFUSION
-from rows import Columns, Kind, Result, each, every, percent
+from rows import ARCHITECTURE, Columns, Kind, Result, each, every, percent
+from tried_columns import TRIED
 
-from anyner.training.config import Recipe, TrainingConfig
-
-_ARCHITECTURE = Recipe.model_fields["architecture"].default
-"""That of recipes that name none."""
+from anyner.training.config import TrainingConfig
 
 
 def _device(result: Result) -> str:
@@ -65,7 +63,7 @@ def _slice(group: str, name: str, result: Result) -> str:
 
 TRAINED: Columns = {
     "corpus": _corpus,
-    "architecture": lambda r: str(_recipe(r, "architecture") or _ARCHITECTURE),
+    "architecture": lambda r: str(_recipe(r, "architecture") or ARCHITECTURE),
     "encoder": _encoder,
     "seed": lambda r: str(r["seed"]),
     "dev F1": lambda r: percent(r["dev_f1"]),
@@ -107,13 +105,6 @@ def _disagreement(measured: Mapping[str, float]) -> str:
     return f"{measured['found_by_one']:,} of {measured['entities']:,} entities"
 
 
-def _tried(result: Result) -> Iterable[Result]:
-    if result["what"] != "tried":
-        return []
-    architecture = result["everywhere"].get("architecture", _ARCHITECTURE)
-    return [{"architecture": architecture, **one} for one in result["tried"]]
-
-
 def _rivals(result: Result) -> Iterable[Result]:
     """Models of one comparison, each beside the speed of the first, which writes one sequence."""
     if result["what"] != "generation":
@@ -149,6 +140,7 @@ def _tenths(key: str, scores: Result) -> str:
 
 KINDS: Mapping[str, Kind] = {
     **DIFFUSION,
+    **TRIED,
     "bundled": Kind(
         _bundled,
         {
@@ -235,16 +227,6 @@ KINDS: Mapping[str, Kind] = {
             **{f"moved by {far}": partial(lambda far, r: f"{r['offsets'][far]:,}", far) for far in ("0", "1", "2", "3", "4+")},
             "seeds past the filter, an entity": lambda r: f"{r['seeds_passed_per_entity']:.1f}",
             "different spans, an entity": lambda r: f"{r['spans_per_entity']:.1f}",
-        },
-    ),
-    "tried": Kind(
-        _tried,
-        {
-            "architecture": lambda one: one["architecture"],
-            "what was set": lambda one: ", ".join(f"`{change}`" for change in one["set"]) or "nothing else",
-            "dev F1": lambda one: percent(one["dev_f1"]),
-            "of entities with gaps": lambda one: percent(one.get("dev_gaps_f1")),
-            "best epoch": lambda one: str(one.get("best_epoch", "")),
         },
     ),
     "thresholds": Kind(

@@ -6,6 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from anyner.training.config import Recipe
+
+ARCHITECTURE: str = Recipe.model_fields["architecture"].default
+"""That of recipes that name none."""
+
 Result = Mapping[str, Any]
 Columns = Mapping[str, Callable[[Any], str]]
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,21 +33,28 @@ def told(value: Any) -> Any:
     return value
 
 
+def differences(settings: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], list[list[str]]]:
+    """What is the same in all, and what is not, as `--set` takes it."""
+    everywhere = {key: value for key, value in settings[0].items() if all(own.get(key) == value for own in settings)}
+    return everywhere, [
+        [f"{key}={json.dumps(told(value))}" for key, value in own.items() if key not in everywhere] for own in settings
+    ]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="+", help="results files of accuracy.py; the same data and encoder in all of them")
     parser.add_argument("-o", "--output", required=True)
     arguments = parser.parse_args()
     runs = [json.loads(Path(run).read_text(encoding="utf-8")) for run in arguments.runs]
-    settings = [flat(run["recipe"]) for run in runs]
-    everywhere = {key: value for key, value in settings[0].items() if all(own.get(key) == value for own in settings)}
+    everywhere, changes = differences([flat(run["recipe"]) for run in runs])
     tried = [
         {
-            "set": [f"{key}={json.dumps(told(value))}" for key, value in own.items() if key not in everywhere],
+            "set": changed,
             **{name: run[name] for name in KEPT},
             "dev_gaps_f1": run.get("dev_gaps_f1"),  # older results do not tell
         }
-        for own, run in zip(settings, runs, strict=True)
+        for changed, run in zip(changes, runs, strict=True)
     ]
     result = {**header("tried"), "date": runs[0]["date"], "machine": runs[0]["machine"], "everywhere": everywhere, "tried": tried}
     write(result, arguments.output)
