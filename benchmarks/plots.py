@@ -125,19 +125,19 @@ def growth(result: dict[str, Any], path: Path) -> None:
 def f1_and_speed(results: Results, path: Path) -> None:
     """Every architecture with a small encoder: strict F1 on test against sentences a second, one panel for each corpus."""
     rates = {
-        r["architecture"]: r["end_to_end_sentences_per_second"]
+        (r["architecture"], r["corpus"].removesuffix("-train")): r["end_to_end_sentences_per_second"]
         for _, r in results
         if r["what"] == "speed" and r["encoder"] == SMALL
     }
     runs = scored(results)
-    corpora = [corpus for corpus in CORPORA if sum(key[1:] == (SMALL, corpus) and key[0] in rates for key in runs) > 1]
+    corpora = [corpus for corpus in CORPORA if sum(key[1:] == (SMALL, corpus) and (key[0], corpus) in rates for key in runs) > 1]
     if not corpora:
         return
     figure, panels = plt.subplots(1, len(corpora), figsize=(0.8 + 2.9 * len(corpora), 2.7), squeeze=False)
     for axes, corpus in zip(panels[0], corpora, strict=True):
-        for architecture, rate in rates.items():
+        for (architecture, measured_on), rate in rates.items():
             own = [run["test"]["strict"]["f1"] for run in runs.get((architecture, SMALL, corpus), [])]
-            if own:
+            if own and measured_on == corpus:
                 axes.plot(rate, 100 * mean(own), "o", color=ACCENT)
                 axes.annotate(architecture, (rate, 100 * mean(own)), xytext=(4, 4), textcoords="offset points", fontsize=7)
         axes.set(title=corpus, xlabel="sentences a second", ylabel="strict F1, %", xscale="log")

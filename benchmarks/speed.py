@@ -12,7 +12,7 @@ from importlib import import_module
 from plainly import plainly
 
 import anyner
-from anyner.benchmark.record import write
+from anyner.benchmark.record import corpus_name, write
 from anyner.benchmark.speed import speed
 
 
@@ -28,7 +28,9 @@ def main() -> None:
     for plugin in arguments.plugin:
         import_module(plugin)
     documents = anyner.read(arguments.corpus).documents
-    measured = speed(anyner.load(arguments.model), documents, arguments.batch_tokens, arguments.repeats)
+    measured = speed(
+        anyner.load(arguments.model), documents, corpus_name(arguments.corpus), arguments.batch_tokens, arguments.repeats
+    )
     print(json.dumps(measured, indent=1))
     if arguments.output:
         write(measured, arguments.output)

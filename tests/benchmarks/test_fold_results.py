@@ -48,3 +48,12 @@ def test_a_folder_without_is_told_in_one_line(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert done.stderr == f"folds.py: {tmp_path}: holds no chosen.json: anyner choose has not ended there\n"
     assert not (tmp_path / "out.json").exists()
+
+
+@pytest.mark.parametrize("wrong", ["{", "{}", "[]"])
+def test_a_folder_that_is_broken_is_told_in_one_line(wrong: str, tmp_path: Path) -> None:
+    folder = found_for(tmp_path / "folds", [1], "data: {folder: data/x}", 3)
+    (tmp_path / "folds/chosen.json").write_text(wrong, encoding="utf-8")
+    done = collected(folder, "-o", str(tmp_path / "out.json"))
+    assert done.stderr == f"folds.py: {folder}: chosen.json or recipe.yaml is not what anyner choose writes\n"
+    assert not (tmp_path / "out.json").exists()

@@ -11,8 +11,8 @@ import pytest
 from command_line import anyner_command
 
 import anyner
+from anyner.benchmark.record import corpus_name
 from anyner.cli import benchmark as command
-from anyner.cli.benchmark import _corpus_name
 from anyner.corpora.synthetic import synthetic
 from anyner.training.progress import EpochRecord, TerminalListener
 
@@ -49,10 +49,11 @@ def test_a_recipe_is_trained_for_each_seed_and_measured(recipe: Path, tmp_path: 
         result, model = read(tmp_path / "out" / f"{plain}{seed}.json"), anyner.load(tmp_path / "models" / f"{plain}{seed}")
         test = synthetic(8, contiguous=True, split="test").documents
         assert result["test"]["strict"]["f1"] == pytest.approx(anyner.evaluate(model, test).strict.f1)
+        assert result["prediction_sentences_per_second"] > 0
         assert (result["what"], result["seed"], result["epochs"]) == ("accuracy", seed, 2)
         assert result["command"].split()[-1] and "recipe" in result
     speed, memory = read(tmp_path / "out" / f"speed-{plain}0.json"), read(tmp_path / "out" / f"memory-{plain}0.json")
-    assert speed["device_ratio"] >= 0.5 and speed["documents"] == 8
+    assert speed["device_ratio"] >= 0.5 and (speed["corpus"], speed["documents"]) == ("synthetic", 8)
     assert [one["words"] >= words for one, words in zip(memory["documents"], (1000, 2000), strict=True)] == [True, True]
 
 
@@ -85,11 +86,11 @@ def test_what_is_missing_is_told_before_anything_is_trained(recipe: Path, tmp_pa
 
 
 def test_results_are_named_by_their_corpus() -> None:
-    assert _corpus_name("data/genia/test.jsonl.xz") == "genia"
-    assert _corpus_name("data/genia/dev.jsonl") == "genia-dev"
-    assert _corpus_name("posts.jsonl") == "posts"
-    assert _corpus_name("test.jsonl") == "test"
-    assert _corpus_name("synthetic:contiguous:test") == "synthetic"
+    assert corpus_name("data/genia/test.jsonl.xz") == "genia"
+    assert corpus_name("data/genia/dev.jsonl") == "genia-dev"
+    assert corpus_name("posts.jsonl") == "posts"
+    assert corpus_name("test.jsonl") == "test"
+    assert corpus_name("synthetic:contiguous:test") == "synthetic"
 
 
 def test_an_interrupted_training_gives_no_result(recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

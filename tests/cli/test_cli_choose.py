@@ -7,18 +7,20 @@ import pytest
 from command_line import anyner_command
 
 RECIPE = Path(__file__).parent.parent.parent / "recipes/biaffine/demo.yaml"
-SMALL = ("--set", "data.synthetic={train: 12, dev: 4, test: 1, contiguous: true}", "--set", "training.epochs=2")
+SMALL = ("--set", "data.synthetic={train: 60, dev: 20, test: 1, contiguous: true}", "--set", "training.epochs=8")
 
 
 def test_from_folds_to_a_model_of_all_documents(tmp_path: Path) -> None:
     alone = anyner_command("choose", RECIPE, "-o", tmp_path / "folds", "--folds", 2, "--fold", 2, *SMALL)
     assert alone.code == 0 and "fold-2-of-2: the model of fold 2 is trained" in alone.out, alone
+    early = anyner_command("train", "--as", tmp_path / "folds", "-o", tmp_path / "model")
+    early.assert_one_line("holds no chosen.json yet: call anyner choose once more, without --fold")
     answer = anyner_command("choose", RECIPE, "-o", tmp_path / "folds", "--folds", 2, *SMALL)
     assert answer.code == 0, answer
     told = json.loads((tmp_path / "folds/chosen.json").read_text(encoding="utf-8"))
     assert f"chosen.json: epoch {told['epoch']}, score {told['thresholds']['score']:g}; F1 unseen " in answer.out
     model = anyner_command("train", "--as", tmp_path / "folds", "-o", tmp_path / "model")
-    assert model.code == 0 and "16 training documents" in model.err, model
+    assert model.code == 0 and "80 training documents" in model.err, model
     assert f"learned from dev as well (epoch {told['epoch']} of {told['epoch']})" in model.out
 
 
@@ -26,7 +28,7 @@ def test_from_folds_to_a_model_of_all_documents(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["--folds", "3", "--fold", "4"], "there is no fold 4 of 3"),
-        (["--folds", "20"], "16 training documents are too few for 20 folds"),
+        (["--folds", "90"], "80 training documents are too few for 90 folds"),
         (["--set", "chosen.epoch=1"], "has `chosen` already"),
     ],
 )

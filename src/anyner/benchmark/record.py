@@ -45,3 +45,12 @@ def write(result: Mapping[str, Any], path: str | Path) -> None:
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     write_text(target, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+
+
+def corpus_name(corpus: str) -> str:
+    """data/genia/test.jsonl.xz -> genia, data/genia/dev.jsonl -> genia-dev, posts.jsonl -> posts, synthetic:test -> synthetic."""
+    path = Path(corpus.split(":", maxsplit=1)[0])
+    stem = path.name.split(".")[0]
+    if stem not in ("train", "dev", "test") or not path.parent.name:
+        return stem
+    return path.parent.name if stem == "test" else f"{path.parent.name}-{stem}"

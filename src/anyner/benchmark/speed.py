@@ -55,12 +55,16 @@ def with_neighbours(recognizer: Recognizer, documents: tuple[Document, ...]) -> 
     return neighbours_attached(documents, context) if context else documents
 
 
-def speed(recognizer: Recognizer, documents: tuple[Document, ...], tokens: int | None = None, repeats: int = 5) -> dict[str, Any]:
+def speed(
+    recognizer: Recognizer, documents: tuple[Document, ...], corpus: str, tokens: int | None = None, repeats: int = 5
+) -> dict[str, Any]:
+    """`corpus` is what the documents are called."""
     tokens = recognizer.batch_tokens if tokens is None else tokens
     return {
         **header("speed"),
         "architecture": recognizer.config.architecture,
         "encoder": Path(recognizer.config.encoder.source).name,
+        "corpus": corpus,
         "documents": len(documents),
         "batch_tokens": tokens,
         "device_ratio_batch_tokens": DEVICE_TOKENS,

@@ -32,10 +32,17 @@ class _Wanted:
     output: Path
     repeats: int
 
+    def named(self, recipe: Recipe) -> str:
+        """The corpus that is measured on."""
+        from anyner.benchmark.accuracy import corpus_of
+        from anyner.benchmark.record import corpus_name
+
+        return corpus_name(self.corpus) if self.corpus else corpus_of(recipe)
+
     def path(self, recipe: Recipe, part: str) -> Path:
         from anyner.benchmark.accuracy import name_of
 
-        name = name_of(recipe, _corpus_name(self.corpus) if self.corpus else None)
+        name = name_of(recipe, self.named(recipe))
         return self.output / (f"{name}.json" if part == "accuracy" else f"{part}-{name}.json")
 
 
@@ -162,7 +169,7 @@ def _measure(part: str, model: Path, wanted: _Wanted) -> None:
         result = scored(model, documents, scored_on=wanted.corpus)
         told = f"strict F1 {100 * result['test']['strict']['f1']:.2f} on {len(documents):,} documents"
     elif part == "speed":
-        result = speed(load(model), documents, repeats=wanted.repeats)
+        result = speed(load(model), documents, wanted.named(recipe), repeats=wanted.repeats)
         told = f"{result['end_to_end_sentences_per_second']:,.0f} documents a second, device ratio {result['device_ratio']:.2f}"
     else:
         result = memory(str(model), WORDS)
@@ -170,12 +177,3 @@ def _measure(part: str, model: Path, wanted: _Wanted) -> None:
         told = f"{grown:,.1f} MiB more for {WORDS[1]:,} words than for {WORDS[0]:,}"
     write(result, path)
     typer.echo(f"{path}: {told}")
-
-
-def _corpus_name(corpus: str) -> str:
-    """data/genia/test.jsonl.xz -> genia, data/genia/dev.jsonl -> genia-dev, posts.jsonl -> posts, synthetic:test -> synthetic."""
-    path = Path(corpus.split(":", maxsplit=1)[0])
-    stem = path.name.split(".")[0]
-    if stem not in ("train", "dev", "test") or not path.parent.name:
-        return stem
-    return path.parent.name if stem == "test" else f"{path.parent.name}-{stem}"

@@ -22,8 +22,7 @@ def choose(
     """Find the best epoch and thresholds by cross-validation, for a training on all documents.
 
     The documents of train and dev are cut into folds, and each fold is read by a model that was trained on the others. What is
-    chosen on all of them depends less on chance than what is chosen on a small dev, and its score tells more. Then train --as DIR
-    learns from all documents. Where there is room for several trainings, start one call for each --fold; a last call without it
+    chosen on all of them depends less on chance than what is chosen on a small dev. Then train --as DIR learns from all documents. Where there is room for several trainings, start one call for each --fold; a last call without it
     takes their models up.
 
     \b

@@ -36,11 +36,7 @@ def train(
     ] = None,
     as_model: Annotated[
         Path | None,
-        typer.Option(
-            "--as",
-            metavar="MODEL",
-            help="Learn from dev as well, with the epoch and thresholds best for this model; or DIR of choose.",
-        ),
+        typer.Option("--as", metavar="MODEL", help="Learn from dev as well, with what was best for this model or DIR of choose."),
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the training that was stopped in DIR.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing on the way.")] = False,
@@ -106,9 +102,10 @@ def _recipe_in(recipe: Path | None, output: Path | None, changes: list[str]) -> 
 def _recipe_as(model: Path, recipe: Path | None, changes: list[str]) -> Recipe:
     """A recipe, or that of the model, with what was best for the model."""
     from anyner.storage.files import RECIPE
-    from anyner.training.chosen import with_dev
+    from anyner.training.chosen import best_in, with_dev
     from anyner.training.config import Recipe
 
+    best_in(model)  # tells what the folder is not, where it holds no recipe either
     return with_dev(Recipe.read(recipe or model / RECIPE, changes), model)
 
 

@@ -10,9 +10,10 @@ from statistics import mean
 from anyner.errors import AnynerError
 from anyner.evaluation.scores import Score
 from anyner.inference.tuning import Tuner, tuned_on
-from anyner.storage.files import RECIPE, write_text
+from anyner.storage.files import CONFIG, RECIPE, write_text
 from anyner.training.chosen import CHOSEN, chosen_by
 from anyner.training.config import Chosen, Recipe
+from anyner.training.crossfit import OPINIONS
 from anyner.training.data import DataCheck, read_data
 from anyner.training.folds import Folds
 from anyner.training.progress import Listener, Silent
@@ -25,7 +26,7 @@ class ByFolds:
     path: Path
     chosen: Chosen
     score: Score
-    """Strict, all documents together, at the chosen thresholds, each model in its own best epoch."""
+    """Strict, all documents together, at the chosen thresholds, each model in its own best epoch: a little flattering."""
     discontinuous: Score
     """That of entities with gaps."""
 
@@ -44,6 +45,8 @@ def choose(recipe: Recipe, output: Path, folds: int = 5, listener: Listener | No
         read.append(Tuner(dealt.model(number, listener), part).read())
         epochs.append(chosen_by(dealt.folder(number)).epoch)
     tuned = tuned_on(read)
+    if not tuned.score.correct:
+        raise AnynerError("the models of the folds have learned nothing: look at the data with anyner inspect, or train longer")
     chosen = Chosen.of({"epoch": round(mean(epochs)), "thresholds": dict(tuned.thresholds)}, "chosen")
     told = {
         "architecture": recipe.architecture,
@@ -67,8 +70,9 @@ def dealt_with_dev(recipe: Recipe, output: Path, folds: int, listener: Listener)
     """The documents of train and dev in folds, with what others hold of them."""
     if recipe.chosen is not None:
         raise AnynerError("the recipe has `chosen` already: there is nothing to choose")
-    if (output / CHOSEN).exists():
-        raise AnynerError(f"{output} already holds {CHOSEN}: choose another output folder")
+    for there in (CHOSEN, OPINIONS, CONFIG, RECIPE):
+        if (output / there).exists():
+            raise AnynerError(f"{output} already holds {there}: choose another output folder")
     data = read_data(recipe.data.updated({"coordinated": 0.0}, "data"), recipe.text, dev_trains=True)
     for line in DataCheck(problems=data.problems).lines():
         listener.note(line)

@@ -32,13 +32,19 @@ def chosen_by(folder: Path) -> Chosen:
 
 def with_dev(recipe: Recipe, folder: Path) -> Recipe:
     """A recipe with what was best for the model in a folder, or for the models of its folds: nothing is left to choose on dev."""
-    if (folder / CHOSEN).is_file():
-        architecture, chosen = _by_folds(folder / CHOSEN)
-    else:
-        architecture, chosen = read_config(folder).architecture, chosen_by(folder)
+    architecture, chosen = best_in(folder)
     if architecture != recipe.architecture:
         raise AnynerError(f"{folder}: is of {architecture}, so that it tells nothing for {recipe.architecture}")
     return recipe.updated({"chosen": chosen.model_dump()}, "recipe")
+
+
+def best_in(folder: Path) -> tuple[str, Chosen]:
+    """An architecture and what was best for it: for the models of folds where `anyner choose` wrote, else for the model there."""
+    if (folder / CHOSEN).is_file():
+        return _by_folds(folder / CHOSEN)
+    if any(folder.glob("fold-*-of-*")):
+        raise AnynerError(f"{folder}: holds no {CHOSEN} yet: call anyner choose once more, without --fold")
+    return read_config(folder).architecture, chosen_by(folder)
 
 
 def _by_folds(path: Path) -> tuple[str, Chosen]:

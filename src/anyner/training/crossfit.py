@@ -11,6 +11,7 @@ from anyner.document import Document
 from anyner.errors import AnynerError
 from anyner.evaluation.evaluate import evaluate_documents
 from anyner.evaluation.scores import NOTHING, Score
+from anyner.training.chosen import CHOSEN
 from anyner.training.config import Recipe
 from anyner.training.data import DataCheck, read_data
 from anyner.training.folds import Folds
@@ -60,8 +61,9 @@ def fit_fold(recipe: Recipe, output: Path, folds: int, fold: int, listener: List
 
 def _dealt(recipe: Recipe, output: Path, folds: int, listener: Listener) -> Folds:
     """The training documents in folds."""
-    if (output / OPINIONS).exists():
-        raise AnynerError(f"{output} already holds {OPINIONS}: choose another output folder")
+    for there in (OPINIONS, CHOSEN):
+        if (output / there).exists():
+            raise AnynerError(f"{output} already holds {there}: choose another output folder")
     data = read_data(recipe.data.as_they_are(), recipe.text)
     for line in DataCheck(problems=data.problems).lines():
         listener.note(line)

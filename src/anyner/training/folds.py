@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from anyner.document import Document
+from anyner.document import Document, Entity
 from anyner.errors import AnynerError
 from anyner.inference.recognizer import Recognizer
-from anyner.storage.files import CARD, RECIPE
+from anyner.storage.files import CARD, RECIPE, write_text
 from anyner.storage.load import load
 from anyner.training.checkpoint import has_checkpoint
 from anyner.training.config import Recipe
 from anyner.training.data import Splits, joined_sentences
 from anyner.training.progress import Listener
 from anyner.training.run import run
+
+DOCUMENTS = "documents.sha256"
+"""Beside the model of a fold: which documents it learned from, and which are left for it to read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +37,12 @@ class Folds:
 
     @classmethod
     def of(cls, recipe: Recipe, output: Path, data: Splits, count: int) -> Folds:
-        return cls(recipe, output, data, places(data.train, count), count)
+        """Dealt out; that every fold has something to find is seen before any model is trained."""
+        dealt = cls(recipe, output, data, places(data.train, count), count)
+        for number in range(count):
+            if not any(document.entities for document in dealt.documents(number)):
+                raise AnynerError(f"fold {number + 1} of {count} has no entity: take fewer folds")
+        return dealt
 
     def folder(self, number: int) -> Path:
         """Of one fold's model; with another number of folds it would have learned from what it is to read."""
@@ -55,9 +65,15 @@ class Folds:
         own = self.recipe.model_copy(update={"training": training.updated({"seed": training.seed + number}, "training")})
         if (folder / RECIPE).is_file() and Recipe.read(folder / RECIPE) != own:
             raise AnynerError(f"{self.output} holds the models of another recipe: choose another output folder")
+        splits, known = self.splits(number), folder / DOCUMENTS
+        own_documents = _number_of(splits)
+        if (folder / RECIPE).is_file() and not (known.is_file() and known.read_text(encoding="utf-8") == own_documents):
+            # documents are dealt out by their places: one more, and the model would have learned from what it is to read
+            raise AnynerError(f"{self.output} holds models that learned from other documents: choose another output folder")
         unfinished = has_checkpoint(folder)
         if unfinished or not (folder / CARD).exists():  # the card comes last
-            run(own, folder, unfinished, listener, self.splits(number))
+            write_text(known, own_documents)
+            run(own, folder, unfinished, listener, splits)
         return load(folder)
 
     def splits(self, number: int) -> Splits:
@@ -76,3 +92,19 @@ def places(documents: Sequence[Document], folds: int) -> tuple[int, ...]:
     if len(place) < folds:
         raise AnynerError(f"{len(place)} training documents are too few for {folds} folds")
     return tuple(place[home] for home in homes)
+
+
+def _number_of(splits: Splits) -> str:
+    """The same for the same documents on the same sides, with the same opinions on them."""
+    sides = [[_plain(document) for document in side] for side in (splits.train, splits.dev)]
+    held = [None if one is None else [one.know_gaps, _entities(one.entities)] for one in splits.opinions]
+    return hashlib.sha256(json.dumps([sides, held]).encode()).hexdigest()
+
+
+def _plain(document: Document) -> list[object]:
+    labels = None if document.labels is None else sorted(document.labels)
+    return [document.text, document.words, document.doc, document.before, document.after, labels, _entities(document.entities)]
+
+
+def _entities(entities: Sequence[Entity]) -> list[object]:
+    return [[entity.label, entity.fragments, entity.score] for entity in entities]
