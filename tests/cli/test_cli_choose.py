@@ -36,3 +36,10 @@ def test_what_cannot_be_done_is_told_in_one_line(tmp_path: Path, arguments: list
     answer = anyner_command("choose", RECIPE, "-o", tmp_path / "out", *SMALL, *arguments)
     answer.assert_one_line(message)
     assert not (tmp_path / "out").exists()
+
+
+def test_folds_that_learned_nothing_are_told(tmp_path: Path) -> None:
+    blind = ("--set", "training.head_lr=1e-9", "--set", "training.encoder_lr=1e-9", "--set", "training.epochs=1")
+    answer = anyner_command("choose", RECIPE, "-o", tmp_path / "out", "--folds", 2, *SMALL, *blind)
+    assert answer.code == 0 and "F1 unseen 0.00" in answer.out, answer
+    assert answer.err.splitlines()[-1].startswith("anyner: nothing was learned: look at the data")

@@ -124,10 +124,3 @@ def test_opinions_do_not_delete_what_was_chosen(chosen: ByFolds) -> None:
     with pytest.raises(AnynerError, match=r"already holds chosen\.json"):
         crossfit(RECIPE, chosen.path.parent, folds=2)
     assert (chosen.path.parent / "fold-1-of-2").is_dir()
-
-
-def test_folds_that_learned_nothing_are_told(tmp_path: Path) -> None:
-    blind = RECIPE.updated({"training": {"epochs": 1, "head_lr": 1e-9, "encoder_lr": 1e-9}}, "recipe")
-    with pytest.raises(AnynerError, match="have learned nothing"):
-        choose(blind, tmp_path / "out", 2)
-    assert not (tmp_path / "out/chosen.json").exists()

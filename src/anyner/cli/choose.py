@@ -22,8 +22,9 @@ def choose(
     """Find the best epoch and thresholds by cross-validation, for a training on all documents.
 
     The documents of train and dev are cut into folds, and each fold is read by a model that was trained on the others. What is
-    chosen on all of them depends less on chance than what is chosen on a small dev. Then train --as DIR learns from all documents. Where there is room for several trainings, start one call for each --fold; a last call without it
-    takes their models up.
+    chosen on all of them depends less on chance than what is chosen on a small dev. Then train --as DIR learns from all
+    documents. Where there is room for several trainings, start one call for each --fold; a last call without it takes their
+    models up.
 
     \b
     Examples:
@@ -44,3 +45,5 @@ def choose(
     thresholds = ", ".join(f"{name} {value:g}" for name, value in result.chosen.thresholds.items())
     gaps = f", of entities with gaps {100 * result.discontinuous.f1:.2f}" if result.discontinuous.gold else ""
     typer.echo(f"{result.path}: epoch {result.chosen.epoch}, {thresholds}; F1 unseen {100 * result.score.f1:.2f}{gaps}")
+    if not result.score.correct:
+        typer.echo("anyner: nothing was learned: look at the data with anyner inspect, or train longer", err=True)

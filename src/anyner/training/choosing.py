@@ -45,8 +45,6 @@ def choose(recipe: Recipe, output: Path, folds: int = 5, listener: Listener | No
         read.append(Tuner(dealt.model(number, listener), part).read())
         epochs.append(chosen_by(dealt.folder(number)).epoch)
     tuned = tuned_on(read)
-    if not tuned.score.correct:
-        raise AnynerError("the models of the folds have learned nothing: look at the data with anyner inspect, or train longer")
     chosen = Chosen.of({"epoch": round(mean(epochs)), "thresholds": dict(tuned.thresholds)}, "chosen")
     told = {
         "architecture": recipe.architecture,
