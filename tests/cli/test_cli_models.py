@@ -45,7 +45,7 @@ def test_train_as_another_model_learns_from_dev_too(data: Path, tmp_path: Path) 
     assert "trained as well" in told and "best epoch" not in told
     assert "best epoch" in anyner_command("info", first).out
     anyner_command("train", "--as", second, "-o", tmp_path / "third").assert_one_line("learned from dev itself")
-    anyner_command("train", "--as", tmp_path, "-o", tmp_path / "third").assert_one_line("recipe.yaml")
+    anyner_command("train", "--as", tmp_path, "-o", tmp_path / "third").assert_one_line("is not a model folder")
     assert anyner_command("train", "--as", first).code == 2
     assert anyner_command("train", "--as", first, "--data", data, "-o", tmp_path / "third").code == 2
 
