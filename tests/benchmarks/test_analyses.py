@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import anyner
+from anyner.architectures import registry
 from anyner.corpora.synthetic import synthetic
 from anyner.training.config import Recipe
 
@@ -22,8 +23,11 @@ Script = Callable[..., None]
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> Script:
-    """Runs a script of benchmarks/ in this process, with arguments."""
+    """Runs a script of benchmarks/ in this process, with arguments; architectures that it registers are forgotten afterwards."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    known = dict(registry._modules())
+    monkeypatch.setattr(registry, "_modules", lambda: known)
+    monkeypatch.delitem(sys.modules, "rival", raising=False)  # it registers only where it is imported anew
 
     def run(name: str, *arguments: object) -> None:
         monkeypatch.setattr(sys, "argv", [f"benchmarks/{name}.py", *map(str, arguments)])
