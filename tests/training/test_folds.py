@@ -16,6 +16,7 @@ from anyner.training.config import Recipe
 from anyner.training.data import Splits, joined_sentences
 from anyner.training.folds import Folds
 from anyner.training.opinions import DocumentOpinion
+from anyner.training.progress import Silent
 
 RECIPE = Recipe.of({"data": {"synthetic": {}}}, "recipe")
 JOINING = Recipe.of({"data": {"synthetic": {}, "coordinated": 0.5}}, "recipe")
@@ -26,7 +27,7 @@ def document(text: str, doc: str | None = None) -> Document:
 
 
 def folded(documents: Sequence[Document], folds: int) -> list[tuple[Document, ...]]:
-    dealt = Folds.of(RECIPE, Path("out"), Splits(tuple(documents), (), ()), folds)
+    dealt = Folds.of(RECIPE, Path("out"), Splits(tuple(documents), (), ()), folds, Silent())
     return [dealt.documents(number) for number in range(folds)]
 
 
@@ -52,7 +53,7 @@ def test_equal_texts_are_read_by_a_model_that_learned_from_neither() -> None:
 def test_a_model_hears_what_is_held_of_the_documents_that_it_learns_from() -> None:
     documents = tuple(document(f"text {number}") for number in range(5))
     held = tuple(None if number == 3 else DocumentOpinion((), know_gaps=bool(number % 2)) for number in range(5))
-    dealt = Folds.of(RECIPE, Path("out"), Splits(documents, (), (), opinions=held), 2)
+    dealt = Folds.of(RECIPE, Path("out"), Splits(documents, (), (), opinions=held), 2, Silent())
     for number in range(2):
         own = dealt.splits(number)
         assert own.train == documents[1 - number :: 2] and own.dev == documents[number::2]
@@ -62,7 +63,7 @@ def test_a_model_hears_what_is_held_of_the_documents_that_it_learns_from() -> No
 def test_what_is_made_for_a_model_is_made_of_what_it_learns_from() -> None:
     documents = synthetic(60).documents
     held = (DocumentOpinion((), know_gaps=True),) * 60
-    dealt = Folds.of(JOINING, Path("out"), Splits(documents, (), (), opinions=held), 2)
+    dealt = Folds.of(JOINING, Path("out"), Splits(documents, (), (), opinions=held), 2, Silent())
     for number in range(2):
         own = dealt.splits(number)
         real = documents[1 - number :: 2]

@@ -14,8 +14,8 @@ from anyner.storage.files import CONFIG, RECIPE, write_text
 from anyner.training.chosen import CHOSEN, chosen_by
 from anyner.training.config import Chosen, Recipe
 from anyner.training.crossfit import OPINIONS
-from anyner.training.data import DataCheck, read_data
-from anyner.training.folds import Folds
+from anyner.training.data import read_data
+from anyner.training.folds import Folds, refuse_what_is_there
 from anyner.training.progress import Listener, Silent
 
 
@@ -37,7 +37,7 @@ def choose(recipe: Recipe, output: Path, folds: int = 5, listener: Listener | No
     What was interrupted goes on with the same call.
     """
     listener = listener or Silent()
-    dealt = dealt_with_dev(recipe, output, folds, listener)
+    dealt = _dealt(recipe, output, folds, listener)
     read, epochs = [], []
     for number in range(folds):
         part = dealt.documents(number)
@@ -61,17 +61,13 @@ def choose(recipe: Recipe, output: Path, folds: int = 5, listener: Listener | No
 def fit_fold(recipe: Recipe, output: Path, folds: int, fold: int, listener: Listener | None = None) -> Path:
     """Trains the model of one fold alone, the first being 1: folds can be trained side by side, for `choose` to take up."""
     listener = listener or Silent()
-    return dealt_with_dev(recipe, output, folds, listener).fit(fold, listener)
+    return _dealt(recipe, output, folds, listener).fit(fold, listener)
 
 
-def dealt_with_dev(recipe: Recipe, output: Path, folds: int, listener: Listener) -> Folds:
+def _dealt(recipe: Recipe, output: Path, folds: int, listener: Listener) -> Folds:
     """The documents of train and dev in folds, with what others hold of them."""
     if recipe.chosen is not None:
         raise AnynerError("the recipe has `chosen` already: there is nothing to choose")
-    for there in (CHOSEN, OPINIONS, CONFIG, RECIPE):
-        if (output / there).exists():
-            raise AnynerError(f"{output} already holds {there}: choose another output folder")
+    refuse_what_is_there(output, CHOSEN, OPINIONS, CONFIG, RECIPE)
     data = read_data(recipe.data.updated({"coordinated": 0.0}, "data"), recipe.text, dev_trains=True)
-    for line in DataCheck(problems=data.problems).lines():
-        listener.note(line)
-    return Folds.of(recipe, output, data, folds)
+    return Folds.of(recipe, output, data, folds, listener)

@@ -8,13 +8,12 @@ from pathlib import Path
 
 from anyner.corpora.writing import write
 from anyner.document import Document
-from anyner.errors import AnynerError
 from anyner.evaluation.evaluate import evaluate_documents
 from anyner.evaluation.scores import NOTHING, Score
 from anyner.training.chosen import CHOSEN
 from anyner.training.config import Recipe
-from anyner.training.data import DataCheck, read_data
-from anyner.training.folds import Folds
+from anyner.training.data import read_data
+from anyner.training.folds import Folds, refuse_what_is_there
 from anyner.training.progress import Listener, Silent
 
 OPINIONS = "opinions.jsonl"
@@ -61,10 +60,5 @@ def fit_fold(recipe: Recipe, output: Path, folds: int, fold: int, listener: List
 
 def _dealt(recipe: Recipe, output: Path, folds: int, listener: Listener) -> Folds:
     """The training documents in folds."""
-    for there in (OPINIONS, CHOSEN):
-        if (output / there).exists():
-            raise AnynerError(f"{output} already holds {there}: choose another output folder")
-    data = read_data(recipe.data.as_they_are(), recipe.text)
-    for line in DataCheck(problems=data.problems).lines():
-        listener.note(line)
-    return Folds.of(recipe, output, data, folds)
+    refuse_what_is_there(output, OPINIONS, CHOSEN)
+    return Folds.of(recipe, output, read_data(recipe.data.as_they_are(), recipe.text), folds, listener)

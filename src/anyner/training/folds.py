@@ -15,7 +15,7 @@ from anyner.storage.files import CARD, RECIPE, write_text
 from anyner.storage.load import load
 from anyner.training.checkpoint import has_checkpoint
 from anyner.training.config import Recipe
-from anyner.training.data import Splits, joined_sentences
+from anyner.training.data import DataCheck, Splits, joined_sentences
 from anyner.training.progress import Listener
 from anyner.training.run import run
 
@@ -36,8 +36,10 @@ class Folds:
     count: int
 
     @classmethod
-    def of(cls, recipe: Recipe, output: Path, data: Splits, count: int) -> Folds:
-        """Dealt out; that every fold has something to find is seen before any model is trained."""
+    def of(cls, recipe: Recipe, output: Path, data: Splits, count: int, listener: Listener) -> Folds:
+        """Dealt out. What is wrong in the files is told, and folds with nothing to find are refused, before any training."""
+        for line in DataCheck(problems=data.problems).lines():
+            listener.note(line)
         dealt = cls(recipe, output, data, places(data.train, count), count)
         for number in range(count):
             if not any(document.entities for document in dealt.documents(number)):
@@ -83,6 +85,13 @@ class Folds:
         joined = joined_sentences(train, self.recipe.data, self.recipe.text)
         heard = tuple(self.data.opinions[own] for own in others) + (None,) * len(joined) if self.data.opinions else ()
         return Splits((*train, *joined), self.documents(number), (), opinions=heard, made=len(joined))
+
+
+def refuse_what_is_there(output: Path, *names: str) -> None:
+    """Results and models that would be written over, or taken for others."""
+    for name in names:
+        if (output / name).exists():
+            raise AnynerError(f"{output} already holds {name}: choose another output folder")
 
 
 def places(documents: Sequence[Document], folds: int) -> tuple[int, ...]:
