@@ -24,7 +24,7 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], help="key.sub=value, as `anyner train` takes it")
     parser.add_argument("--name", help="name of the results file; default: architecture-corpus-encoder-seed")
     parser.add_argument("--dev-only", action="store_true", help="leave test alone: for choosing between variants")
-    parser.add_argument("--keep", help="keep the trained model in this folder")
+    parser.add_argument("--keep", help="keep the trained model in this folder; one begun there is gone on with")
     parser.add_argument(
         "--side-by-side", type=int, default=1, help="how many trainings share the device: its times are then longer"
     )
@@ -37,7 +37,7 @@ def main() -> None:
     test = None if arguments.dev_only else test_documents(recipe)
     with tempfile.TemporaryDirectory() as temporary, TerminalListener() as listener:
         folder = Path(arguments.keep or f"{temporary}/model")
-        trained(recipe, folder, listener, keep_interrupted=True)
+        trained(recipe, folder, listener, keep_interrupted=True, resume=True)
         result = scored(folder, test, arguments.side_by_side)
     name = arguments.name or name_of(recipe)
     path = Path(arguments.output) / f"{name}.json"

@@ -21,7 +21,7 @@ from plainly import plainly
 import anyner
 from anyner.architectures.set_gner.head import Head
 from anyner.benchmark.record import header, write
-from anyner.benchmark.speed import best_seconds, with_neighbours
+from anyner.benchmark.speed import in_rounds, with_neighbours
 from anyner.evaluation.evaluate import evaluate_documents
 from anyner.inference.recognizer import Recognizer
 from anyner.layers.decoder import Decoder
@@ -44,7 +44,7 @@ def timed(recognizer: Recognizer, documents: Documents, options: Mapping[str, An
     def work() -> None:
         found[:] = recognizer.stream(bare, options=options)
 
-    seconds = best_seconds(work, REPEATS)
+    (seconds,) = in_rounds([work], REPEATS)
     return found, round(len(documents) / seconds, 1)
 
 

@@ -6,6 +6,7 @@ python benchmarks/plots.py
 from __future__ import annotations
 
 from itertools import pairwise
+from math import ceil
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -14,7 +15,7 @@ import matplotlib as mpl
 from columns import slice_f1
 from matplotlib import pyplot as plt
 from rows import Result
-from summary import CORPORA, SHAPES, scored
+from summary import CORPORA, SHAPES, scored, timed
 from tables import read_results
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -22,6 +23,7 @@ FIGURES = ROOT / "docs/figures"
 SMALL, ALL_SHAPES = "minilm", "genia_disc"
 """The encoder and the corpus that the figures over all architectures are about."""
 Results = list[tuple[str, Result]]
+MARKERS = "osD^v"
 INK, ACCENT, PALE = "#1f2937", "#2563eb", "#bfdbfe"
 
 
@@ -124,26 +126,36 @@ def growth(result: dict[str, Any], path: Path) -> None:
 
 def f1_and_speed(results: Results, path: Path) -> None:
     """Every architecture with a small encoder: strict F1 on test against sentences a second, one panel for each corpus."""
-    rates = {
-        (r["architecture"], r["corpus"].removesuffix("-train")): r["end_to_end_sentences_per_second"]
-        for _, r in results
-        if r["what"] == "speed" and r["encoder"] == SMALL
-    }
-    runs = scored(results)
-    corpora = [corpus for corpus in CORPORA if sum(key[1:] == (SMALL, corpus) and (key[0], corpus) in rates for key in runs) > 1]
+    runs, speeds = scored(results), {key: one for key, one in timed(results).items() if key[1] == SMALL}
+    corpora = [corpus for corpus in CORPORA if any(key[2] == corpus for key in speeds)]
     if not corpora:
         return
-    figure, panels = plt.subplots(1, len(corpora), figsize=(0.8 + 2.9 * len(corpora), 2.7), squeeze=False)
-    for axes, corpus in zip(panels[0], corpora, strict=True):
-        for (architecture, measured_on), rate in rates.items():
-            own = [run["test"]["strict"]["f1"] for run in runs.get((architecture, SMALL, corpus), [])]
-            if own and measured_on == corpus:
-                axes.plot(rate, 100 * mean(own), "o", color=ACCENT)
-                axes.annotate(architecture, (rate, 100 * mean(own)), xytext=(4, 4), textcoords="offset points", fontsize=7)
-        axes.set(title=corpus, xlabel="sentences a second", ylabel="strict F1, %", xscale="log")
-        axes.margins(0.35)
+    across = min(3, len(corpora))
+    down = ceil(len(corpora) / across)
+    figure, panels = plt.subplots(down, across, figsize=(0.8 + 2.9 * across, 2.7 * down), squeeze=False)
+    architectures = sorted({key[0] for key in speeds})
+    for axes, corpus in zip(panels.flat, corpora, strict=False):
+        for place, architecture in enumerate(architectures):
+            if (key := (architecture, SMALL, corpus)) in speeds:
+                shade = mpl.colormaps["viridis"](0.1 + 0.8 * place / max(len(architectures) - 1, 1))
+                rate = speeds[key]["end_to_end_sentences_per_second"] / 1000
+                low, f1, high = (100 * one for one in _f1_and_interval(runs[key]))
+                axes.plot([rate, rate], [low, high], color=shade, linewidth=0.8)
+                axes.plot(rate, f1, MARKERS[place % len(MARKERS)], color=shade, label=architecture)
+        axes.set(title=corpus, xlabel="thousand sentences a second", ylabel="strict F1, %")
+        axes.margins(0.15)
+        axes.set_xlim(0, None)
         axes.spines[["top", "right"]].set_visible(False)
+    for unused in panels.flat[len(corpora) :]:
+        unused.set_visible(False)
+    panels[0][0].legend(fontsize=7, frameon=False)
     finished(figure, panels[0][0], path)
+
+
+def _f1_and_interval(runs: list[Result]) -> tuple[float, float, float]:
+    """The ends of the interval around the score, each and the score itself as the mean over seeds."""
+    low, high = (mean(run["test"]["strict_f1_interval"][end] for run in runs) for end in (0, 1))
+    return low, mean(run["test"]["strict"]["f1"] for run in runs), high
 
 
 def f1_by_shape(results: Results, path: Path) -> None:

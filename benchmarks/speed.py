@@ -13,7 +13,7 @@ from plainly import plainly
 
 import anyner
 from anyner.benchmark.record import corpus_name, write
-from anyner.benchmark.speed import speed
+from anyner.benchmark.speed import Entrant, speed
 
 
 def main() -> None:
@@ -28,9 +28,8 @@ def main() -> None:
     for plugin in arguments.plugin:
         import_module(plugin)
     documents = anyner.read(arguments.corpus).documents
-    measured = speed(
-        anyner.load(arguments.model), documents, corpus_name(arguments.corpus), arguments.batch_tokens, arguments.repeats
-    )
+    entrant = Entrant(anyner.load(arguments.model), documents, corpus_name(arguments.corpus), arguments.batch_tokens)
+    measured = speed(entrant, arguments.repeats)
     print(json.dumps(measured, indent=1))
     if arguments.output:
         write(measured, arguments.output)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from statistics import mean, stdev
+from typing import TypeVar
 
 from columns import TRAINED, slice_f1
 from rows import Result
@@ -18,6 +19,7 @@ SHAPES = {
 }
 Row = Mapping[str, str]
 Key = tuple[str, str, str]
+Found = TypeVar("Found")
 
 
 def scored(results: Iterable[tuple[str, Result]]) -> dict[Key, list[Result]]:
@@ -39,13 +41,15 @@ def mean_and_spread(f1: list[float]) -> str:
 
 def matrix(results: Iterable[tuple[str, Result]]) -> list[Row]:
     """Strict F1 of every architecture and encoder on every corpus."""
-    found = scored(results)
+    return _over_corpora(scored(results), lambda runs: mean_and_spread([own["test"]["strict"]["f1"] for own in runs]))
+
+
+def _over_corpora(found: Mapping[Key, Found], cell: Callable[[Found], str]) -> list[Row]:
+    """A row for each architecture and encoder, a column for each corpus; empty where nothing was found."""
     rows = []
     for architecture, encoder in sorted({key[:2] for key in found if key[2] in CORPORA}):
-        cells = {
-            corpus: mean_and_spread([own["test"]["strict"]["f1"] for own in found.get((architecture, encoder, corpus), [])])
-            for corpus in CORPORA
-        }
+        keys = {corpus: (architecture, encoder, corpus) for corpus in CORPORA}
+        cells = {corpus: cell(found[key]) if key in found else "" for corpus, key in keys.items()}
         rows.append({"architecture": architecture, "encoder": encoder, **cells})
     return rows
 
@@ -60,6 +64,24 @@ def by_shape(results: Iterable[tuple[str, Result]]) -> list[Row]:
         }
         rows.append({"corpus": corpus, "architecture": architecture, "encoder": encoder, **cells})
     return rows
+
+
+def timed(results: Iterable[tuple[str, Result]]) -> dict[Key, Result]:
+    """How fast models predict, by architecture, encoder and corpus, wherever there is a score on test beside it."""
+    listed = list(results)
+    keys = scored(listed).keys()
+    speeds = [result for _, result in listed if result["what"] == "speed"]
+    return {key: one for one in speeds if (key := (one["architecture"], one["encoder"], one["corpus"])) in keys}
+
+
+def rates(results: Iterable[tuple[str, Result]]) -> list[Row]:
+    """Sentences a second, from documents to documents."""
+    return _over_corpora(timed(results), lambda one: f"{one['end_to_end_sentences_per_second']:,.0f}")
+
+
+def device_ratios(results: Iterable[tuple[str, Result]]) -> list[Row]:
+    """Encoder and head over the encoder alone."""
+    return _over_corpora(timed(results), lambda one: f"{one['device_ratio']:.2f}")
 
 
 def tried_seeds(results: Iterable[tuple[str, Result]]) -> list[Row]:
@@ -83,5 +105,7 @@ def tried_seeds(results: Iterable[tuple[str, Result]]) -> list[Row]:
 SUMMARIES: Mapping[str, Callable[[Iterable[tuple[str, Result]]], list[Row]]] = {
     "matrix": matrix,
     "by_shape": by_shape,
+    "rates": rates,
+    "device_ratios": device_ratios,
     "tried_seeds": tried_seeds,
 }

@@ -31,12 +31,13 @@ def run(architecture: str, corpus: str, seed: int, found: tuple[Entity, ...]) ->
     }
 
 
-def speed(architecture: str, rate: float) -> tuple[str, dict[str, Any]]:
+def speed(architecture: str, rate: float, corpus: str = "genia_disc") -> tuple[str, dict[str, Any]]:
     measured = {
         "what": "speed",
         "architecture": architecture,
         "encoder": "minilm",
-        "corpus": "genia_disc",
+        "corpus": corpus,
+        "device_ratio": 1.5,
         "end_to_end_sentences_per_second": rate,
     }
     return f"speed-{architecture}.json", measured
@@ -47,7 +48,9 @@ RESULTS = [
     run("biaffine", "genia_disc", 1, (INNER, OUTER, GAP)),
     run("set_gner", "genia_disc", 0, (GAP,)),
     speed("biaffine", 900.0),
-    speed("set_gner", 300.0),
+    speed("set_gner", 3000.0),
+    speed("set_gner", 7.0, "genia_disc-train"),
+    speed("biaffine", 8.0, "cadec"),
 ]
 
 
@@ -71,6 +74,13 @@ def test_shapes_are_told_apart(summary: ModuleType) -> None:
     assert generated["nested"] == "0.0"
     assert generated["discontinuous"] == "100.0"
     assert biaffine["discontinuous"].startswith("50.0")
+
+
+def test_speed_stands_where_a_score_on_test_is(summary: ModuleType) -> None:
+    first, second = summary.rates(RESULTS)
+    assert (first["architecture"], first["encoder"], first["genia_disc"], first["cadec"]) == ("biaffine", "minilm", "900", "")
+    assert (second["architecture"], second["genia_disc"]) == ("set_gner", "3,000")
+    assert [row["genia_disc"] for row in summary.device_ratios(RESULTS)] == ["1.50", "1.50"]
 
 
 def test_figures_over_all_architectures_are_drawn(summary: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

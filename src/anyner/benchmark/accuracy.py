@@ -20,17 +20,23 @@ from anyner.evaluation.evaluate import evaluate_documents
 from anyner.inference.recognizer import Recognizer
 from anyner.storage.files import CONFIG, RECIPE
 from anyner.storage.load import load
+from anyner.training.checkpoint import has_checkpoint
 from anyner.training.config import Recipe
 from anyner.training.data import read_data
 from anyner.training.progress import Listener
 
 
-def trained(recipe: Recipe, folder: Path, listener: Listener | None, keep_interrupted: bool = False) -> None:
-    """With `keep_interrupted` one that is cut short can be scored by its best epoch so far; the result tells how many it had."""
+def trained(
+    recipe: Recipe, folder: Path, listener: Listener | None, keep_interrupted: bool = False, resume: bool = False
+) -> None:
+    """With `keep_interrupted` one that is cut short can be scored by its best epoch so far; the result tells how many it had.
+
+    With `resume` what an earlier try began is gone on with.
+    """
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
     try:
-        train(recipe, folder, listener=listener)
+        train(recipe, folder, resume=resume and has_checkpoint(folder), listener=listener)
     except KeyboardInterrupt:
         if not keep_interrupted or not (folder / CONFIG).is_file():
             raise

@@ -8,7 +8,9 @@ end-to-end ratio  the same over tokenising and encoding the documents
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -24,18 +26,6 @@ from anyner.inference.recognizer import Choice, Recognizer
 
 DEVICE_TOKENS = 65_536
 """Batches for the device ratio are this large, so that the device and not the launching of its kernels is measured."""
-
-
-def best_seconds(work: Callable[[], object], repeats: int) -> float:
-    """The fastest of several runs: what the work needs when nothing disturbs it."""
-    times = []
-    for _ in range(repeats + 1):
-        began = time.perf_counter()
-        work()
-        if torch.cuda.is_available():
-            torch.cuda.synchronize()
-        times.append(time.perf_counter() - began)
-    return min(times[1:])
 
 
 def device_batches(recognizer: Recognizer, documents: tuple[Document, ...], tokens: int) -> list[Batch]:
@@ -55,24 +45,46 @@ def with_neighbours(recognizer: Recognizer, documents: tuple[Document, ...]) -> 
     return neighbours_attached(documents, context) if context else documents
 
 
-def speed(
-    recognizer: Recognizer, documents: tuple[Document, ...], corpus: str, tokens: int | None = None, repeats: int = 5
-) -> dict[str, Any]:
-    """`corpus` is what the documents are called."""
-    tokens = recognizer.batch_tokens if tokens is None else tokens
-    return {
-        **header("speed"),
-        "architecture": recognizer.config.architecture,
-        "encoder": Path(recognizer.config.encoder.source).name,
-        "corpus": corpus,
-        "documents": len(documents),
-        "batch_tokens": tokens,
-        "device_ratio_batch_tokens": DEVICE_TOKENS,
-        **_measured(recognizer, with_neighbours(recognizer, documents), tokens, repeats),
-    }
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """A model to be timed on documents; `corpus` is what these are called."""
+
+    recognizer: Recognizer
+    documents: tuple[Document, ...]
+    corpus: str
+    batch_tokens: int | None = None
+    """As prediction chooses unless given."""
 
 
-def _measured(recognizer: Recognizer, documents: tuple[Document, ...], tokens: int, repeats: int) -> dict[str, float]:
+def speed(entrant: Entrant, repeats: int = 5) -> dict[str, Any]:
+    return speeds([entrant], repeats)[0]
+
+
+def speeds(entrants: Sequence[Entrant], repeats: int = 5) -> list[dict[str, Any]]:
+    """Each as `speed` gives it, but timed in rounds: what slows the machine down for a while meets all of them alike."""
+    works = [_works(entrant) for entrant in entrants]
+    fastest = iter(in_rounds([work for own in works for work in own], repeats))
+    return [_told(entrant, *islice(fastest, len(own))) for entrant, own in zip(entrants, works, strict=True)]
+
+
+def in_rounds(works: Sequence[Callable[[], object]], repeats: int) -> list[float]:
+    """The fastest of several runs of each, in seconds: what it needs when nothing disturbs it. A first round is not counted."""
+    rounds = [[_seconds(work) for work in works] for _ in range(repeats + 1)]
+    return [min(times) for times in zip(*rounds[1:], strict=True)]
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter() - began
+
+
+def _works(entrant: Entrant) -> list[Callable[[], object]]:
+    """Encoding, encoding to proposals, tokenising and encoding, all from documents to documents."""
+    recognizer, tokens = entrant.recognizer, _batch_tokens(entrant)
+    documents = with_neighbours(recognizer, entrant.documents)
     model, decoding, draw = recognizer.model.eval(), recognizer.decoding(Choice()), recognizer.proposer.draw
     device, precision = recognizer.proposer.device, recognizer.proposer.precision
     ready = device_batches(recognizer, documents, DEVICE_TOKENS)
@@ -89,16 +101,35 @@ def _measured(recognizer: Recognizer, documents: tuple[Document, ...], tokens: i
             for batch in ready:
                 model.propose(batch, decoding, draw)
 
-    encoder_alone = best_seconds(lambda: encode(ready), repeats)
-    to_proposals = best_seconds(propose, repeats)
-    tokenise_and_encode = best_seconds(lambda: encode(device_batches(recognizer, documents, tokens)), repeats)
-    end_to_end = best_seconds(lambda: list(recognizer.stream(documents, batch_tokens=tokens)), repeats)
+    return [
+        lambda: encode(ready),
+        propose,
+        lambda: encode(device_batches(recognizer, documents, tokens)),
+        lambda: list(recognizer.stream(documents, batch_tokens=tokens)),
+    ]
+
+
+def _told(
+    entrant: Entrant, encoder_alone: float, to_proposals: float, tokenise_and_encode: float, end_to_end: float
+) -> dict[str, Any]:
+    config, number = entrant.recognizer.config, len(entrant.documents)
     return {
+        **header("speed"),
+        "architecture": config.architecture,
+        "encoder": Path(config.encoder.source).name,
+        "corpus": entrant.corpus,
+        "documents": number,
+        "batch_tokens": _batch_tokens(entrant),
+        "device_ratio_batch_tokens": DEVICE_TOKENS,
         "device_ratio": round(to_proposals / encoder_alone, 3),
-        "end_to_end_sentences_per_second": round(len(documents) / end_to_end, 1),
+        "end_to_end_sentences_per_second": round(number / end_to_end, 1),
         "end_to_end_ratio": round(end_to_end / tokenise_and_encode, 3),
         "encoder_alone_seconds": round(encoder_alone, 4),
         "to_proposals_seconds": round(to_proposals, 4),
         "tokenise_and_encode_seconds": round(tokenise_and_encode, 4),
         "end_to_end_seconds": round(end_to_end, 4),
     }
+
+
+def _batch_tokens(entrant: Entrant) -> int:
+    return entrant.recognizer.batch_tokens if entrant.batch_tokens is None else entrant.batch_tokens

@@ -157,7 +157,7 @@ def _measure(part: str, model: Path, wanted: _Wanted) -> None:
     from anyner.benchmark.accuracy import scored, test_documents, training_of
     from anyner.benchmark.memory import memory
     from anyner.benchmark.record import write
-    from anyner.benchmark.speed import speed
+    from anyner.benchmark.speed import Entrant, speed
     from anyner.storage.load import load
 
     recipe, _ = training_of(model)
@@ -169,7 +169,7 @@ def _measure(part: str, model: Path, wanted: _Wanted) -> None:
         result = scored(model, documents, scored_on=wanted.corpus)
         told = f"strict F1 {100 * result['test']['strict']['f1']:.2f} on {len(documents):,} documents"
     elif part == "speed":
-        result = speed(load(model), documents, wanted.named(recipe), repeats=wanted.repeats)
+        result = speed(Entrant(load(model), documents, wanted.named(recipe)), wanted.repeats)
         told = f"{result['end_to_end_sentences_per_second']:,.0f} documents a second, device ratio {result['device_ratio']:.2f}"
     else:
         result = memory(str(model), WORDS)
