@@ -1,6 +1,7 @@
 """What options of decoding are worth on a saved model: dev scores with each, its thresholds chosen anew.
 
 python benchmarks/decoding.py MODEL --set doubt=0 --set doubt=0.7 -o benchmarks/results/tried-NAME.json
+python benchmarks/decoding.py MODEL --set overlap=all --set overlap=flat -o benchmarks/results/tried-NAME.json
 
 Dev and text settings are those of the recipe beside the model; --folder names the corpus where it lies elsewhere now.
 """
@@ -18,6 +19,7 @@ import anyner
 from anyner.benchmark.record import header, write
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.tuning import Tuner
+from anyner.overlap import checked_policy
 from anyner.training.config import Recipe
 from anyner.training.data import read_data
 
@@ -25,7 +27,13 @@ from anyner.training.data import read_data
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="folder of a trained model, with its recipe")
-    parser.add_argument("--set", action="append", required=True, dest="options", help="an option, NAME=VALUE; once for each row")
+    parser.add_argument(
+        "--set",
+        action="append",
+        required=True,
+        dest="options",
+        help="an option, NAME=VALUE, or overlap=POLICY; once for each row",
+    )
     parser.add_argument("--folder", help="where the corpus lies")
     parser.add_argument("-o", "--output", required=True, help="where the JSON file goes")
     arguments = parser.parse_args()
@@ -40,10 +48,17 @@ def main() -> None:
     tried = []
     for option in arguments.options:
         name, value = option.split("=", 1)
-        config = ner.config.model_copy(update={"options": {**ner.config.options, name: yaml.safe_load(value)}})
+        changed = (
+            {"overlap": checked_policy(value)}
+            if name == "overlap"
+            else {"options": {**ner.config.options, name: yaml.safe_load(value)}}
+        )
+        config = ner.config.model_copy(update=changed)
         tuned = Tuner(Recognizer(ner.model, ner.vocabulary, config, "float32"), dev).tune()
         gaps = tuned.discontinuous.f1 if tuned.discontinuous.gold else None
-        tried.append({"set": [f"options.{option}"], "dev_f1": tuned.score.f1, "dev_gaps_f1": gaps})
+        tried.append(
+            {"set": [option if name == "overlap" else f"options.{option}"], "dev_f1": tuned.score.f1, "dev_gaps_f1": gaps}
+        )
         print(f"{100 * tuned.score.f1:.2f}  {option}", flush=True)
     everywhere = flat(recipe.model_dump(mode="json", exclude_defaults=True))
     write({**header("tried"), "everywhere": everywhere, "tried": tried}, arguments.output)
