@@ -41,6 +41,9 @@ def main() -> None:
     recipe = Recipe.read(Path(arguments.model) / "recipe.yaml", moved)
     if any("=" not in option for option in arguments.options):
         parser.error("--set wants NAME=VALUE")
+    for option in arguments.options:
+        if option.startswith("overlap="):
+            checked_policy(option.removeprefix("overlap="))
     if recipe.chosen is not None:
         parser.error(f"{arguments.model} learned from dev as well: its score there says nothing")
     dev = read_data(recipe.data.as_they_are(), recipe.text).dev

@@ -26,6 +26,7 @@ import anyner
 from anyner.benchmark.record import corpus_name, write
 from anyner.benchmark.speed import Entrant, speeds
 from anyner.errors import AnynerError
+from anyner.storage.files import RECIPE
 from anyner.training.config import Recipe, changed
 
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -50,7 +51,12 @@ def briefly_trained(
     for name, result in results.items():
         recipe = folder / f"{name}.yaml"
         recipe.parent.mkdir(parents=True, exist_ok=True)
-        recipe.write_text(yaml.safe_dump(brief(result["recipe"])), encoding="utf-8")
+        short = brief(result["recipe"])
+        recipe.write_text(yaml.safe_dump(short), encoding="utf-8")
+        if (before := folder / name / RECIPE).is_file() and Recipe.read(before) != Recipe.of(short, name):
+            raise AnynerError(
+                f"{folder / name} was trained with other settings than those behind {name} now: choose another --models"
+            )
         script = str(Path(__file__).with_name("accuracy.py"))
         own = ("--dev-only", "--keep", str(folder / name), "--name", name, "--side-by-side", str(lanes), "-o", str(folder))
         memory = SPARE * result["peak_gpu_bytes"] / 1e9 if result.get("peak_gpu_bytes") else SMALL
@@ -71,6 +77,8 @@ def chosen(names: Sequence[str], encoder: str) -> dict[str, Mapping[str, Any]]:
     files = [RESULTS / f"{name}.json" for name in names] or [
         file for corpus in CORPORA for file in sorted(RESULTS.glob(f"*-{corpus}-{encoder}{FIRST_SEED}.json"))
     ]
+    if not files:
+        raise AnynerError(f"there is no results file of an encoder {encoder}")
     if missing := [file.stem for file in files if not file.is_file()]:
         raise AnynerError(f"there is no results file {missing[0]}")
     return {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in files}

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 import pytest
 
+import anyner
+from anyner.benchmark import speed
 from anyner.benchmark.speed import in_rounds
+from anyner.corpora.synthetic import synthetic
 
 
 def test_the_fastest_of_several_rounds_counts_and_the_first_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,3 +29,23 @@ def test_the_fastest_of_several_rounds_counts_and_the_first_does_not(monkeypatch
 
     assert in_rounds([taking("a", 1, 5, 4, 6), taking("b", 9, 2, 8, 7)], 3) == [4, 2]
     assert order == ["a", "b"] * 4
+
+
+def test_each_model_is_told_its_own_times(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    timed = list[int]()
+
+    def counted(works: Sequence[Callable[[], object]], repeats: int) -> list[float]:
+        for work in works:
+            work()
+        timed.append(repeats)
+        return [float(place + 1) for place in range(len(works))]
+
+    monkeypatch.setattr(speed, "in_rounds", counted)
+    ner, documents = anyner.load(tiny_model), synthetic(6, contiguous=True).documents
+    first, second = speed.speeds([speed.Entrant(ner, documents, "six"), speed.Entrant(ner, documents[:3], "three", 64)], 7)
+    assert timed == [7]
+    assert (first["corpus"], first["documents"], first["batch_tokens"]) == ("six", 6, ner.batch_tokens)
+    assert (second["corpus"], second["documents"], second["batch_tokens"]) == ("three", 3, 64)
+    assert (first["device_ratio"], first["end_to_end_ratio"], first["end_to_end_sentences_per_second"]) == (2, 1.333, 1.5)
+    assert (second["device_ratio"], second["end_to_end_ratio"]) == (1.2, 1.143)
+    assert second["end_to_end_sentences_per_second"] == 0.4

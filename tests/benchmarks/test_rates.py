@@ -13,6 +13,7 @@ import pytest
 
 import anyner
 from anyner.corpora.synthetic import synthetic
+from anyner.errors import AnynerError
 from anyner.training.config import Recipe
 
 ROOT = Path(__file__).parent.parent.parent
@@ -67,6 +68,15 @@ def test_models_are_trained_and_timed(rates: ModuleType, tmp_path: Path, monkeyp
     began = Path("runs/rates/biaffine-small-fresh-seed0/config.json").stat().st_mtime_ns
     rates.main()
     assert Path("runs/rates/biaffine-small-fresh-seed0/config.json").stat().st_mtime_ns == began, "it was trained again"
+    other = {**RECIPE, "text": {"words": "given"}}
+    Path("results/biaffine-small-fresh-seed0.json").write_text(json.dumps({"recipe": other}), encoding="utf-8")
+    with pytest.raises(AnynerError, match="was trained with other settings than those behind biaffine-small-fresh-seed0 now"):
+        rates.main()
+
+
+def test_an_encoder_without_results_is_told(rates: ModuleType) -> None:
+    with pytest.raises(AnynerError, match="there is no results file of an encoder none"):
+        rates.chosen([], "none")
 
 
 def test_a_results_file_that_is_not_there_is_told() -> None:
