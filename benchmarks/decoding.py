@@ -17,6 +17,7 @@ from tried import flat
 
 import anyner
 from anyner.benchmark.record import header, write
+from anyner.inference.config import ModelConfig
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.tuning import Tuner
 from anyner.overlap import checked_policy
@@ -41,30 +42,27 @@ def main() -> None:
     recipe = Recipe.read(Path(arguments.model) / "recipe.yaml", moved)
     if any("=" not in option for option in arguments.options):
         parser.error("--set wants NAME=VALUE")
-    for option in arguments.options:
-        if option.startswith("overlap="):
-            checked_policy(option.removeprefix("overlap="))
     if recipe.chosen is not None:
         parser.error(f"{arguments.model} learned from dev as well: its score there says nothing")
     dev = read_data(recipe.data.as_they_are(), recipe.text).dev
     ner = anyner.load(arguments.model, precision="float32")
+    rows = [changed(ner.config, option) for option in arguments.options]
     tried = []
-    for option in arguments.options:
-        name, value = option.split("=", 1)
-        changed = (
-            {"overlap": checked_policy(value)}
-            if name == "overlap"
-            else {"options": {**ner.config.options, name: yaml.safe_load(value)}}
-        )
-        config = ner.config.model_copy(update=changed)
+    for option, (told, config) in zip(arguments.options, rows, strict=True):
         tuned = Tuner(Recognizer(ner.model, ner.vocabulary, config, "float32"), dev).tune()
         gaps = tuned.discontinuous.f1 if tuned.discontinuous.gold else None
-        tried.append(
-            {"set": [option if name == "overlap" else f"options.{option}"], "dev_f1": tuned.score.f1, "dev_gaps_f1": gaps}
-        )
+        tried.append({"set": [told], "dev_f1": tuned.score.f1, "dev_gaps_f1": gaps})
         print(f"{100 * tuned.score.f1:.2f}  {option}", flush=True)
     everywhere = flat(recipe.model_dump(mode="json", exclude_defaults=True))
     write({**header("tried"), "everywhere": everywhere, "tried": tried}, arguments.output)
+
+
+def changed(config: ModelConfig, option: str) -> tuple[str, ModelConfig]:
+    """How a recipe would write the option, and the model's settings with it."""
+    name, value = option.split("=", 1)
+    if name == "overlap":
+        return option, config.model_copy(update={"overlap": checked_policy(value)})
+    return f"options.{option}", config.model_copy(update={"options": {**config.options, name: yaml.safe_load(value)}})
 
 
 if __name__ == "__main__":

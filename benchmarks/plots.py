@@ -137,7 +137,7 @@ def f1_and_speed(results: Results, path: Path) -> None:
     for axes, corpus in zip(panels.flat, corpora, strict=False):
         for place, architecture in enumerate(architectures):
             if (key := (architecture, SMALL, corpus)) in speeds:
-                shade = mpl.colormaps["viridis"](0.1 + 0.8 * place / max(len(architectures) - 1, 1))
+                shade = _shade(place, len(architectures))
                 rate = speeds[key]["end_to_end_sentences_per_second"] / 1000
                 low, f1, high = (100 * one for one in _f1_and_interval(runs[key]))
                 axes.plot([rate, rate], [low, high], color=shade, linewidth=0.8)
@@ -167,7 +167,7 @@ def f1_by_shape(results: Results, path: Path) -> None:
     width = 0.8 / len(runs)
     for place, (architecture, own) in enumerate(sorted(runs.items())):
         f1 = [[slice_f1(group, name, run) or 0.0 for run in own] for group, name in SHAPES.values()]
-        shade = mpl.colormaps["viridis"](0.1 + 0.8 * place / max(len(runs) - 1, 1))
+        shade = _shade(place, len(runs))
         axes.bar(
             [x + place * width for x in range(len(f1))], [100 * mean(one) for one in f1], width, label=architecture, color=shade
         )
@@ -175,6 +175,11 @@ def f1_by_shape(results: Results, path: Path) -> None:
     axes.set(ylabel="strict F1, %", ylim=(0, 100))
     axes.legend(fontsize=7, frameon=False, ncols=3)
     finished(figure, axes, path)
+
+
+def _shade(place: int, number: int) -> Any:
+    """The colour of one of several architectures, dark to light."""
+    return mpl.colormaps["viridis"](0.1 + 0.8 * place / max(number - 1, 1))
 
 
 def finished(figure: Any, axes: Any, path: Path) -> None:
