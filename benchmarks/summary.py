@@ -84,6 +84,16 @@ def device_ratios(results: Iterable[tuple[str, Result]]) -> list[Row]:
     return _over_corpora(timed(results), lambda one: f"{one['device_ratio']:.2f}")
 
 
+def timing_noise(results: Iterable[tuple[str, Result]]) -> list[Row]:
+    """The same work, cutting documents into pieces and encoding them, timed beside every architecture: longest over shortest."""
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for (_, encoder, corpus), one in timed(results).items():
+        found[encoder, corpus].append(one["tokenise_and_encode_seconds"])
+    noise = {key: f"{max(seconds) / min(seconds):.2f}" for key, seconds in found.items()}
+    encoders = sorted({encoder for encoder, _ in noise})
+    return [{"encoder": encoder, **{corpus: noise.get((encoder, corpus), "") for corpus in CORPORA}} for encoder in encoders]
+
+
 def tried_seeds(results: Iterable[tuple[str, Result]]) -> list[Row]:
     """What was tried on dev, a row for all seeds of the same settings."""
     found: dict[tuple[str, str], list[Result]] = defaultdict(list)
@@ -107,5 +117,6 @@ SUMMARIES: Mapping[str, Callable[[Iterable[tuple[str, Result]]], list[Row]]] = {
     "by_shape": by_shape,
     "rates": rates,
     "device_ratios": device_ratios,
+    "timing_noise": timing_noise,
     "tried_seeds": tried_seeds,
 }

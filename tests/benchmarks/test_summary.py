@@ -39,6 +39,7 @@ def speed(architecture: str, rate: float, corpus: str = "genia_disc") -> tuple[s
         "corpus": corpus,
         "device_ratio": 1.5,
         "end_to_end_sentences_per_second": rate,
+        "tokenise_and_encode_seconds": 1 / rate,
     }
     return f"speed-{architecture}.json", measured
 
@@ -81,6 +82,12 @@ def test_speed_stands_where_a_score_on_test_is(summary: ModuleType) -> None:
     assert (first["architecture"], first["encoder"], first["genia_disc"], first["cadec"]) == ("biaffine", "minilm", "900", "")
     assert (second["architecture"], second["genia_disc"]) == ("set_gner", "3,000")
     assert [row["genia_disc"] for row in summary.device_ratios(RESULTS)] == ["1.50", "1.50"]
+
+
+def test_noise_is_how_far_times_of_the_same_work_lie_apart(summary: ModuleType) -> None:
+    (minilm,) = summary.timing_noise(RESULTS)
+    assert (minilm["encoder"], minilm["genia_disc"], minilm["cadec"]) == ("minilm", f"{3000 / 900:.2f}", "")
+    assert summary.timing_noise([]) == []
 
 
 def test_figures_over_all_architectures_are_drawn(summary: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

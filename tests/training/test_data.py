@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from anyner.architectures.biaffine.config import Config
-from anyner.architectures.settings import CorpusFacts
+from anyner.architectures.settings import CorpusFacts, Shape
 from anyner.corpora.neighbours import neighbours_attached
-from anyner.document import Document, Entity
+from anyner.document import Document, Entity, Fragments
 from anyner.encoding.batch import batch_of
 from anyner.errors import AnynerError
+from anyner.overlap import Policy
 from anyner.text.align import WordEntity
 from anyner.text.config import TextConfig
 from anyner.training.config import DataConfig, Recipe
@@ -20,6 +21,7 @@ from anyner.training.facts import corpus_facts, strictest_policy
 from anyner.training.run import prepare
 
 Writer = Callable[[Path, list[Document]], str]
+ANY_SHAPE: frozenset[Shape] = frozenset({"flat", "nested", "crossing", "discontinuous"})
 ANNA = Document("Anna saw Bern.", (Entity("Person", ((0, 4),)),))
 BERN = Document("Anna saw Bern.", (Entity("Place", ((9, 13),)),))
 
@@ -148,7 +150,30 @@ def test_problems_of_the_files_are_told(tmp_path: Path, tiny: Callable[..., Reci
     assert f"{tmp_path / 'train.jsonl'}:2:" in line
 
 
-def test_facts_of_a_corpus_and_the_strictest_policy_it_keeps(tiny: Callable[..., Recipe]) -> None:
+def test_the_strictest_policy_that_a_corpus_keeps() -> None:
+    def policy(*entities: Fragments) -> Policy:
+        other = [WordEntity("X", ((0, 1),))]
+        return strictest_policy([other, [WordEntity("X", fragments) for fragments in entities]], ANY_SHAPE)
+
+    assert policy(((0, 2),), ((2, 3),)) == "flat"
+    assert policy(((0, 3),), ((0, 1),)) == policy(((0, 3),), ((0, 3),)) == "nested"
+    assert policy(((0, 3),), ((2, 5),)) == policy(((0, 3),), ((0, 1),), ((2, 5),)) == "all"
+    assert policy(((0, 1), (3, 5))) == "flat"
+
+
+def test_what_cannot_be_expressed_does_not_loosen_the_policy(tiny: Callable[..., Recipe]) -> None:
+    whole, coordinated, inner = (WordEntity("X", fragments) for fragments in (((0, 3),), ((0, 1), (4, 5)), ((2, 3),)))
+    contiguous = ANY_SHAPE - {"discontinuous"}
+    assert strictest_policy([[whole, coordinated]], ANY_SHAPE) == "all"
+    assert strictest_policy([[whole, coordinated]], contiguous) == "flat"
+    assert strictest_policy([[whole, coordinated, inner]], contiguous) == "nested"
+    gaps = Document.from_words(["a", "b", "c", "d", "e"], [Entity("X", ((0, 3),)), Entity("X", ((0, 1), (4, 5)))])
+    for architecture, policy in (("biaffine", "flat"), ("set_gner", "all")):
+        recognizer, *_ = prepare(tiny(f"architecture={architecture}", "head=null"), Splits((gaps,), (), ("X",)))
+        assert recognizer.config.overlap == policy
+
+
+def test_facts_of_a_corpus(tiny: Callable[..., Recipe]) -> None:
     recipe = tiny("text.window=40")
     recognizer, *_ = prepare(recipe, Splits((ANNA,), (), ()))
 
@@ -163,9 +188,7 @@ def test_facts_of_a_corpus_and_the_strictest_policy_it_keeps(tiny: Callable[...,
             cut=lambda cut_words: [tuple(range(len(word))) for word in cut_words],
         )
 
-    flat, nested = facts(((0, 2),), ((2, 3),)), facts(((0, 3),), ((0, 1),))
-    crossing, gap = facts(((0, 3),), ((2, 5),)), facts(((0, 1), (3, 5)))
-    assert [strictest_policy(one) for one in (flat, nested, crossing, gap)] == ["flat", "nested", "all", "flat"]
+    nested, gap = facts(((0, 3),), ((0, 1),)), facts(((0, 1), (3, 5)))
     assert (gap.lengths, gap.spans, gap.piece_lengths, gap.discontinuous) == ((3,), (5,), (3,), True)
     assert (nested.most_at_one_word, nested.most_in_a_document) == (2, 2)
     assert (nested.piece_lengths, nested.most_words) == ((6, 1), 40)

@@ -33,8 +33,6 @@ class CorpusFacts:
     encoder_decoder: bool
     """Whether the encoder is half of a sequence-to-sequence model."""
     discontinuous: bool
-    crossing: bool
-    nested: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from anyner.architectures.settings import CorpusFacts
+from anyner.architectures.settings import CorpusFacts, Shape
 from anyner.document import Document
 from anyner.encoding.encoder import Encoder
 from anyner.encoding.pretrained import is_encoder_half
@@ -26,7 +26,6 @@ def corpus_facts(
     cut: PieceCutter,
 ) -> CorpusFacts:
     every = [entity for entities in per_document for entity in entities]
-    relations = {relation for own in per_document for *_, relation in sharing_pairs([entity.fragments for entity in own])}
     pieces = (count for pair in zip(data.train, per_document, strict=True) for count in _piece_lengths(*pair, text, cut))
     return CorpusFacts(
         labels=data.labels,
@@ -38,8 +37,6 @@ def corpus_facts(
         most_words=window_pieces(encoder, text),
         encoder_decoder=is_encoder_half(encoder.pretrained),
         discontinuous=any(len(entity.fragments) > 1 for entity in every),
-        crossing=Relation.CROSSING in relations,
-        nested=bool(relations - {Relation.CROSSING}),
     )
 
 
@@ -53,8 +50,14 @@ def _most_at_one_word(per_document: Iterable[Sequence[WordEntity]]) -> int:
     return max((count for own in per_document for count in Counter(entity.first for entity in own).values()), default=0)
 
 
-def strictest_policy(facts: CorpusFacts) -> Policy:
-    """The strictest overlap policy that the corpus itself keeps."""
-    if facts.crossing:
+def strictest_policy(per_document: Iterable[Sequence[WordEntity]], shapes: Collection[Shape]) -> Policy:
+    """The strictest overlap policy that the corpus keeps, as far as a model of these shapes can express its entities.
+
+    Where entities share words only with discontinuous ones, contiguous spans that do so are wrong, all but one of them.
+    """
+    gaps = "discontinuous" in shapes
+    expressible = ([e.fragments for e in own if gaps or len(e.fragments) == 1] for own in per_document)
+    relations = {relation for own in expressible for *_, relation in sharing_pairs(own)}
+    if Relation.CROSSING in relations:
         return "all"
-    return "nested" if facts.nested else "flat"
+    return "nested" if relations else "flat"

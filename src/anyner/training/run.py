@@ -115,7 +115,7 @@ def prepare(recipe: Recipe, data: Splits) -> tuple[Recognizer, list[Example], Da
         pretrained=kept_settings(pretrained.config.to_dict()),
         thresholds=_thresholds(head_config, recipe.chosen),
         options=head_type.CallOptions.of(recipe.options, "options").model_dump(mode="json"),
-        overlap=strictest_policy(facts) if recipe.overlap == "auto" else recipe.overlap,
+        overlap=strictest_policy(entities, head_config.shapes()) if recipe.overlap == "auto" else recipe.overlap,
         seed=recipe.training.seed,
     )
     recognizer = Recognizer(model, vocabulary, config, recipe.training.precision)

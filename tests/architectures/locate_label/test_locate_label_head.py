@@ -256,7 +256,7 @@ def test_what_it_can_express() -> None:
 
 def test_lengths_left_open_come_from_the_corpus() -> None:
     def fitted(spans: tuple[int, ...], **settings: Any) -> tuple[int, ...] | None:
-        facts = CorpusFacts(LABELS, spans, spans, spans, 1, 1, 9, False, False, False, False)
+        facts = CorpusFacts(LABELS, spans, spans, spans, 1, 1, 9, False, False)
         return Config(**settings).fitted(facts).lengths
 
     assert fitted((1,) * 50 + (4,) * 50) == (1, 2, 3, 4)

@@ -169,7 +169,7 @@ def test_what_does_not_fit_is_taken_to_its_last_word() -> None:
 FACTS = CorpusFacts(
     labels=LABELS, lengths=(1,) * 300 + (9,), spans=(1, 7), piece_lengths=(2,) * 300 + (19,), most_at_one_word=3,
     most_in_a_document=3,    most_words=512, encoder_decoder=False,
-    discontinuous=True, crossing=True, nested=True,
+    discontinuous=True,
 )  # fmt: skip
 
 

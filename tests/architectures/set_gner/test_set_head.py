@@ -227,8 +227,7 @@ def test_positions_reach_a_thousand_words_and_never_fall_together() -> None:
 
 FACTS = CorpusFacts(
     labels=LABELS, lengths=(1, 4), spans=(1, 7), piece_lengths=(2, 9), most_at_one_word=3, most_in_a_document=3,
-    nested=True,
-    most_words=512, encoder_decoder=False, discontinuous=True, crossing=True,
+    most_words=512, encoder_decoder=False, discontinuous=True,
 )  # fmt: skip
 
 
