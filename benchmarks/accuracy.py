@@ -24,7 +24,9 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], help="key.sub=value, as `anyner train` takes it")
     parser.add_argument("--name", help="name of the results file; default: architecture-corpus-encoder-seed")
     parser.add_argument("--dev-only", action="store_true", help="leave test alone: for choosing between variants")
-    parser.add_argument("--keep", help="keep the trained model in this folder; one begun there is gone on with")
+    parser.add_argument(
+        "--keep", help="keep the trained model in this folder; one begun there is gone on with, a complete one only scored"
+    )
     parser.add_argument(
         "--side-by-side", type=int, default=1, help="how many trainings share the device: its times are then longer"
     )

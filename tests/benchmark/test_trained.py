@@ -1,4 +1,4 @@
-"""A training for a benchmark that was cut short goes on where it was."""
+"""A training for a benchmark that was cut short goes on where it was, and a complete one is not done again."""
 
 from __future__ import annotations
 
@@ -45,3 +45,15 @@ def test_what_an_earlier_try_began_is_gone_on_with(tmp_path: Path) -> None:
     assert listener.epochs[:2] == [1, 2] and listener.epochs[-1] == 3
     assert listener.epochs.count(1) == 1, "it began anew"
     assert scored(tmp_path / "model", None)["epochs"] == 3
+
+
+def test_what_an_earlier_try_completed_is_taken_as_it_is(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    trained(RECIPE, folder, None, resume=True)
+    before = {file: file.read_bytes() for file in sorted(folder.iterdir())}
+    trained(RECIPE, folder, None, resume=True)
+    assert {file: file.read_bytes() for file in sorted(folder.iterdir())} == before
+    other = RECIPE.model_copy(update={"training": RECIPE.training.model_copy(update={"epochs": 2})})
+    for recipe, resume in ((RECIPE, False), (other, True)):
+        with pytest.raises(AnynerError, match="already holds a model"):
+            trained(recipe, folder, None, resume=resume)

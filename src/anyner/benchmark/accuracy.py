@@ -31,8 +31,10 @@ def trained(
 ) -> None:
     """With `keep_interrupted` one that is cut short can be scored by its best epoch so far; the result tells how many it had.
 
-    With `resume` what an earlier try began is gone on with.
+    With `resume` what an earlier try began is gone on with; what it completed with this recipe stays as it is.
     """
+    if resume and _complete(folder, recipe):
+        return
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
     try:
@@ -40,6 +42,11 @@ def trained(
     except KeyboardInterrupt:
         if not keep_interrupted or not (folder / CONFIG).is_file():
             raise
+
+
+def _complete(folder: Path, recipe: Recipe) -> bool:
+    files = (folder / CONFIG).is_file() and (folder / RECIPE).is_file()
+    return files and not has_checkpoint(folder) and Recipe.read(folder / RECIPE) == recipe
 
 
 def scored(
@@ -63,7 +70,7 @@ def scored(
         "dev_f1": best["dev_f1"],
         "dev_gaps_f1": best.get("dev_gaps_f1"),
         "thresholds": best["thresholds"],
-        "peak_gpu_bytes": torch.cuda.max_memory_allocated() if torch.cuda.is_available() else None,
+        "peak_gpu_bytes": torch.cuda.max_memory_allocated() or None,  # nothing yet where another process trained it
     }
     if scored_on is not None:
         result["scored_on"] = scored_on
