@@ -72,7 +72,6 @@ _TEST: Columns = {"test F1": lambda r: percent(r["test"]["strict"]["f1"])}
 _TRAINING: Columns = {
     "training, s": _seconds,
     "sentences/s": lambda r: f"{r['training_sentences_per_second']:,.0f}",
-    "predicts, sentences/s": lambda r: f"{rate:,.0f}" if (rate := r.get("prediction_sentences_per_second")) else "",
     "batch": lambda r: str(_recipe(r, "training", "batch_sentences") or TrainingConfig().batch_sentences),
     "peak, GB": lambda r: f"{r['peak_gpu_bytes'] / 1e9:.1f}" if r.get("peak_gpu_bytes") else "",
     "device": _device,

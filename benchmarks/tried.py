@@ -1,4 +1,4 @@
-"""Puts trainings that were scored on dev only (accuracy.py --dev-only) into one file: what was changed, and what it gave.
+"""Puts what trainings gave on dev (accuracy.py, with or without --dev-only) into one file, with what was changed.
 
 python benchmarks/tried.py RUN.json … -o benchmarks/results/tried-NAME.json
 """

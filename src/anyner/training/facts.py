@@ -51,9 +51,9 @@ def _most_at_one_word(per_document: Iterable[Sequence[WordEntity]]) -> int:
 
 
 def strictest_policy(per_document: Iterable[Sequence[WordEntity]], shapes: Collection[Shape]) -> Policy:
-    """The strictest overlap policy that the corpus keeps, as far as a model of these shapes can express its entities.
+    """The strictest overlap policy that the corpus keeps; discontinuous entities count only for a model that can express them.
 
-    Where entities share words only with discontinuous ones, contiguous spans that do so are wrong, all but one of them.
+    Where entities share words only with discontinuous ones, of contiguous spans that do so at most one is right.
     """
     gaps = "discontinuous" in shapes
     expressible = ([e.fragments for e in own if gaps or len(e.fragments) == 1] for own in per_document)
