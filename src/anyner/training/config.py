@@ -174,7 +174,7 @@ class Recipe(Settings):
     options: dict[str, Any] = Field(default_factory=dict)
     """What can be chosen for each call (steps, beams, samples …), as the architecture's page lists it: the model's defaults."""
     overlap: Literal["auto", "all", "nested", "flat", "longest"] = "auto"
-    """auto: the strictest policy (flat, nested or all) that the training corpus keeps, gaps aside where the architecture has none."""
+    """auto: the strictest of flat, nested and all that the training corpus keeps, gaps aside where the architecture has none."""
     training: TrainingConfig = TrainingConfig()
     adapting: AdaptingConfig = AdaptingConfig()
     """Read by `anyner adapt` alone."""
