@@ -17,6 +17,7 @@ from tried import flat
 
 import anyner
 from anyner.benchmark.record import header, write
+from anyner.errors import AnynerError
 from anyner.inference.config import ModelConfig
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.tuning import Tuner
@@ -59,7 +60,9 @@ def main() -> None:
 
 def changed(config: ModelConfig, option: str) -> tuple[str, ModelConfig]:
     """How a recipe would write the option, and the model's settings with it."""
-    name, value = option.split("=", 1)
+    name, given, value = option.partition("=")
+    if not given:
+        raise AnynerError(f"--set {option!r}: write name=value")
     if name == "overlap":
         return option, config.model_copy(update={"overlap": checked_policy(value)})
     return f"options.{option}", config.model_copy(update={"options": {**config.options, name: yaml.safe_load(value)}})

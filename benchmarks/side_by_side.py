@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from plainly import plainly
 from preparations import FOLDS, PREPARATIONS, Preparation
 
 HERE = Path(__file__).resolve().parent
@@ -176,4 +177,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    plainly(main)

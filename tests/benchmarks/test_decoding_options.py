@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import anyner
+from anyner.errors import AnynerError
 from anyner.training.config import Recipe
 
 ROOT = Path(__file__).parent.parent.parent
@@ -35,3 +36,5 @@ def test_policies_are_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert anyner.load(tmp_path / "model").config.overlap == "nested"
     assert nested["dev_f1"] == pytest.approx(result.outcome.best_f1)
     assert flat["dev_f1"] != nested["dev_f1"]
+    with pytest.raises(AnynerError, match="--set 'doubt': write name=value"):
+        decoding.changed(anyner.load(tmp_path / "model").config, "doubt")

@@ -14,8 +14,10 @@ SCRIPTS = Path(__file__).resolve().parents[2] / "benchmarks"
     [
         (["accuracy.py", "missing.yaml"], "accuracy.py: there is no recipe missing.yaml"),
         (["memory.py", "missing"], "memory.py: there is no model missing"),
+        (["tried.py", "missing.json", "-o", "out.json"], "tried.py: missing.json: No such file or directory"),
+        (["side_by_side.py", "--commands", "missing.txt"], "side_by_side.py: missing.txt: No such file or directory"),
     ],
-    ids=["recipe", "model"],
+    ids=["recipe", "model", "results", "commands"],
 )
 def test_wrong_input_is_told_in_one_line(command: list[str], told: str, tmp_path: Path) -> None:
     script, *arguments = command

@@ -45,8 +45,9 @@ def trained(
 
 
 def _complete(folder: Path, recipe: Recipe) -> bool:
-    files = (folder / CONFIG).is_file() and (folder / RECIPE).is_file()
-    return files and not has_checkpoint(folder) and Recipe.read(folder / RECIPE) == recipe
+    """Whether a training with this recipe came to its end there: from its first batch until then a checkpoint lies beside it."""
+    holds_training = (folder / CONFIG).is_file() and (folder / RECIPE).is_file()
+    return holds_training and not has_checkpoint(folder) and Recipe.read(folder / RECIPE) == recipe
 
 
 def scored(
