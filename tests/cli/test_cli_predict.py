@@ -80,6 +80,16 @@ def test_bad_choices_are_one_line(tiny_model: Path, arguments: list[str], part: 
     anyner_command("predict", "x", "-m", tiny_model, *arguments).assert_one_line(part)
 
 
+def test_a_file_without_its_option_is_not_read_as_a_text(tiny_model: Path, tmp_path: Path) -> None:
+    there = tmp_path / "notes"
+    there.write_text(TEXTS[0])
+    for name in (str(there), str(tmp_path / "not-there.TXT"), "corpus.jsonl.xz"):
+        anyner_command("predict", name, "-m", tiny_model).assert_one_line(f"give -i {name} to read it")
+    for text in ("a," * 200, "Notes are in notes.txt", "notes.txt."):
+        assert predict_jsonl(tiny_model, text)[0]["text"] == text
+    assert predict_jsonl(tiny_model, "-", stdin="notes.txt")[0]["text"] == "notes.txt"
+
+
 def test_output_files(tiny_model: Path, tmp_path: Path) -> None:
     text = "\n".join(TEXTS)
     for name in ("out.jsonl", "out.html", "out.txt"):

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from anyner.document import Document
 
 _WIDTH_OF_FILES = 100
+_FILE_ENDINGS = (".txt", ".jsonl", ".json", ".conll", ".ann", ".gz", ".xz")
 
 
 class OutputFormat(StrEnum):
@@ -73,6 +74,8 @@ def predict(
     """
     if (text is None) == (not files):
         raise typer.BadParameter("give one TEXT, - for stdin, or -i FILE (once for each file)")
+    if text is not None and _names_a_file(text):
+        raise AnynerError(f"{text} names a file: give -i {text} to read it, or - and the name on stdin if it is the text")
     if (files or ()).count("-") > 1:
         raise typer.BadParameter("stdin can be read only once")
     chosen = format or _format_of(output)
@@ -95,6 +98,14 @@ def predict(
     unread = _Unread()
     _write(unread.watched(counted(documents, show=sys.stderr.isatty() and not mixed)), chosen, output)
     unread.tell()
+
+
+def _names_a_file(text: str) -> bool:
+    """Whether a path was given without -i: its letters would be read as a text, which nobody wants."""
+    if len(text.split()) != 1:
+        return False
+    # Unlike Path.is_file this also answers for names that are too long to be one.
+    return os.path.isfile(text) or text.lower().endswith(_FILE_ENDINGS)  # noqa: PTH113
 
 
 def _format_of(output: Path | None) -> OutputFormat:
