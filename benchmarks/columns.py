@@ -56,6 +56,11 @@ def slice_f1(group: str, name: str, result: Result) -> float | None:
     return next((float(one["f1"]) for one in slices), None)
 
 
+def slice_size(group: str, name: str, result: Result) -> int:
+    """The number of gold entities in a part of test."""
+    return sum(one["gold"] for one in result["test"]["slices"] if (one["group"], one["name"]) == (group, name))
+
+
 def _slice(group: str, name: str, result: Result) -> str:
     f1 = slice_f1(group, name, result)
     return "" if f1 is None else f"{100 * f1:.1f}"

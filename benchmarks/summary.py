@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from statistics import mean, stdev
 from typing import TypeVar
 
-from columns import TRAINED, slice_f1
+from columns import TRAINED, slice_f1, slice_size
 from rows import Result
 
 CORPORA = ("genia", "genia_lf", "genia_disc", "cadec", "conll03", "litbank")
@@ -17,6 +17,8 @@ SHAPES = {
     "crossing": ("shape", "crossing"),
     "discontinuous": ("discontinuous", "mentions"),
 }
+LENGTHS = {name: ("length", name) for name in ("1", "2", "3", "4", "5", "6-10", "11-20", "21+")}
+Slices = Mapping[str, tuple[str, str]]
 Row = Mapping[str, str]
 Key = tuple[str, str, str]
 Found = TypeVar("Found")
@@ -56,13 +58,31 @@ def _over_corpora(found: Mapping[Key, Found], cell: Callable[[Found], str]) -> l
 
 def by_shape(results: Iterable[tuple[str, Result]]) -> list[Row]:
     """Strict F1 on entities of each shape."""
+    return _by_slice(scored(results), SHAPES)
+
+
+def by_length(results: Iterable[tuple[str, Result]]) -> list[Row]:
+    """Strict F1 on entities of so many words, and in a first row for each corpus how many there are: few say little."""
+    rows, counted = [], set()
+    for row in _by_slice(found := scored(results), LENGTHS):
+        if (test := (row["corpus"], row["encoder"])) not in counted:
+            counted.add(test)
+            run = found[row["architecture"], row["encoder"], row["corpus"]][0]
+            numbers = {name: f"{slice_size(*one, run):,}" if row[name] else "" for name, one in LENGTHS.items()}
+            rows.append({**row, "architecture": "entities", **numbers})
+        rows.append(dict(row))
+    return rows
+
+
+def _by_slice(found: Mapping[Key, list[Result]], slices: Slices) -> list[Row]:
+    """Corpus by corpus, so that architectures stand below each other."""
     rows = []
-    for (architecture, encoder, corpus), runs in sorted(scored(results).items()):
+    for corpus, encoder, architecture in sorted((key[2], key[1], key[0]) for key in found):
+        runs = found[architecture, encoder, corpus]
         cells = {
-            name: mean_and_spread([f1 for run in runs if (f1 := slice_f1(group, one, run)) is not None])
-            for name, (group, one) in SHAPES.items()
+            name: mean_and_spread([f1 for run in runs if (f1 := slice_f1(*one, run)) is not None]) for name, one in slices.items()
         }
-        rows.append({"corpus": corpus, "architecture": architecture, "encoder": encoder, **cells})
+        rows.append({"corpus": corpus, "encoder": encoder, "architecture": architecture, **cells})
     return rows
 
 
@@ -115,6 +135,7 @@ def tried_seeds(results: Iterable[tuple[str, Result]]) -> list[Row]:
 SUMMARIES: Mapping[str, Callable[[Iterable[tuple[str, Result]]], list[Row]]] = {
     "matrix": matrix,
     "by_shape": by_shape,
+    "by_length": by_length,
     "rates": rates,
     "device_ratios": device_ratios,
     "timing_noise": timing_noise,

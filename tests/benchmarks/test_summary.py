@@ -77,6 +77,15 @@ def test_shapes_are_told_apart(summary: ModuleType) -> None:
     assert biaffine["discontinuous"].startswith("50.0")
 
 
+def test_lengths_stand_below_the_number_of_their_entities(summary: ModuleType) -> None:
+    counts, biaffine, generated = summary.by_length(RESULTS)
+    assert (counts["architecture"], counts["1"], counts["2"], counts["3"], counts["4"]) == ("entities", "1", "1", "1", "")
+    assert (biaffine["architecture"], biaffine["1"]) == ("biaffine", "100.0 ± 0.0 (2)")
+    assert (generated["architecture"], generated["1"], generated["2"], generated["4"]) == ("set_gner", "0.0", "100.0", "")
+    assert counts["corpus"] == generated["corpus"] == "genia_disc"
+    assert len(summary.by_length([*RESULTS, run("biaffine", "cadec", 0, (GAP,))])) == 5
+
+
 def test_speed_stands_where_a_score_on_test_is(summary: ModuleType) -> None:
     first, second = summary.rates(RESULTS)
     assert (first["architecture"], first["encoder"], first["genia_disc"], first["cadec"]) == ("biaffine", "minilm", "900", "")
