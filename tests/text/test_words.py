@@ -122,9 +122,9 @@ def test_every_han_and_kana_character_is_a_word(text: str) -> None:
 
 def test_a_long_text_is_not_collected() -> None:
     text = "word " * 1_000_000
-    began = time.perf_counter()
+    began = time.process_time()
     assert list(itertools.islice(iterate_words(text, "unicode"), 3)) == [(0, 4), (5, 9), (10, 14)]
-    assert time.perf_counter() - began < 0.5
+    assert time.process_time() - began < 0.5
 
 
 ADVERSARIAL = [
@@ -160,10 +160,10 @@ ADVERSARIAL = [
 def test_time_is_linear(unit: str, ending: str) -> None:
     text = (unit * (100_000 // len(unit) + 1))[:100_000] + ending
     for splitter in SPLITTERS:
-        began = time.perf_counter()
+        began = time.process_time()
         words = sum(1 for _ in iterate_words(text, splitter))
         assert words > 0
-        assert time.perf_counter() - began < 2.0
+        assert time.process_time() - began < 5.0  # a linear splitter takes tenths of a second, a quadratic one more than ten
 
 
 def test_a_word_of_10000_characters_is_one_word() -> None:
