@@ -49,6 +49,25 @@ def test_an_entity_outside_the_named_labels_is_an_error_that_names_the_file(tmp_
     assert str(caught.value).startswith(f"{one}: document 2 has an entity Place")
 
 
+def test_files_of_equal_names_do_not_lend_each_other_neighbours(tmp_path: Path) -> None:
+    paths = []
+    for name, words in (("a", ("Alpha", "Beta")), ("b", ("Gamma", "Delta", "Zeta"))):
+        (tmp_path / name).mkdir()
+        paths.append(tmp_path / name / "train.conll")
+        paths[-1].write_text("-DOCSTART- O\n\n" + "".join(f"{word} O\n\n" for word in words))
+    data = DataConfig.model_validate({"train": list(map(str, paths)), "dev": str(paths[1])})
+    splits = read_data(data, TextConfig(context=2))
+    assert [(one.before, one.text, one.after) for one in splits.train] == [
+        ("", "Alpha", "Beta"),
+        ("Alpha", "Beta", ""),
+        ("", "Gamma", "Delta Zeta"),
+        ("Gamma", "Delta", "Zeta"),
+        ("Gamma Delta", "Zeta", ""),
+    ]
+    assert [str(paths[1]) in str(problem) for problem in splits.problems] == [True, True]
+    assert splits.dev == splits.train[2:]
+
+
 def test_a_folder_without_dev_is_refused(tmp_path: Path, written: Writer) -> None:
     written(tmp_path / "train.jsonl", [ANNA])
     with pytest.raises(AnynerError, match="files named train and dev") as caught:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,21 @@ def test_yaml_that_is_written_is_read_as_the_same_recipe() -> None:
     recipe = Recipe.of(plain, "here")
     assert Recipe.of(yaml.safe_load(recipe.to_yaml()), "there") == recipe
     assert "epochs" not in recipe.to_yaml()
+
+
+@pytest.mark.parametrize("line", ["data: {folder: {{DATA}}}", "training: {epochs: 2001-99-99}", "? [a]\n: 1"])
+def test_what_yaml_cannot_make_a_value_of_is_told_in_one_line(tmp_path: Path, line: str) -> None:
+    file = tmp_path / "recipe.yaml"
+    file.write_text(line + "\n")
+    with pytest.raises(AnynerError, match="not valid YAML") as caught:
+        Recipe.read(file)
+    assert str(caught.value).startswith(str(file)) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", ["2001-99-99", "{{x}}", "[", "{[a]: 1}"])
+def test_a_value_that_is_none_is_told_with_its_change(value: str) -> None:
+    with pytest.raises(AnynerError, match=f"^--set 'training.epochs={re.escape(value)}': the value is not valid YAML$"):
+        changed({}, [f"training.epochs={value}"])
 
 
 def test_a_key_that_stands_there_twice_is_told(tmp_path: Path) -> None:

@@ -118,9 +118,11 @@ def _write(documents: Iterable[Document], path: Path) -> None:
 
 def _blocks(documents: Iterable[Document]) -> Iterator[str]:
     previous: Document | None = None
+    started = False
     for document in documents:
-        if not _continues(previous, document):
+        if _starts(previous, document, started):
             yield f"{_DOCUMENT_START}\tO\n\n"
+            started = True
         tags = ["O"] * len(document.words or ())
         for entity, fragments in entities_in_words(document):
             for start, end in fragments or ():
@@ -136,12 +138,15 @@ def _can_be_written(pos: tuple[str, ...]) -> bool:
     return set(pos) != {_NOTHING} and not any(_column_trouble(tag) for tag in pos)
 
 
-def _continues(previous: Document | None, document: Document) -> bool:
-    """Whether no -DOCSTART- is due: the sentences follow each other, or neither belongs to a larger document."""
-    if previous is None or previous.doc is None:
-        return document.doc is None
-    follows = previous.sentence is not None and document.sentence == previous.sentence + 1
-    return document.doc == previous.doc and follows
+def _starts(previous: Document | None, document: Document, started: bool) -> bool:
+    """Whether a -DOCSTART- is due: the document does not follow the one before it.
+
+    Behind the first of them every sentence that belongs to no larger document needs its own: it would be read as a part.
+    """
+    if document.doc is None:
+        return started
+    follows = previous is not None and previous.sentence is not None and document.sentence == previous.sentence + 1
+    return previous is None or document.doc != previous.doc or not follows
 
 
 def _column_trouble(text: str) -> str | None:

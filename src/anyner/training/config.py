@@ -158,6 +158,8 @@ class _NoKeyTwice(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(None, None, "a key is a word, not a list or a mapping", key.start_mark)
             if key.value in seen:
                 raise yaml.constructor.ConstructorError(None, None, f"the key {key.value!r} stands there twice", key.start_mark)
             seen.add(key.value)
@@ -195,7 +197,7 @@ class Recipe(Settings):
             raise AnynerError(f"{path}: is a folder, not a recipe" if file.is_dir() else f"there is no recipe {path}")
         try:
             plain = yaml.load(file.read_text(encoding="utf-8"), Loader=_NoKeyTwice)
-        except (yaml.YAMLError, UnicodeDecodeError) as error:
+        except (yaml.YAMLError, ValueError) as error:  # the latter of bytes that are no text, and of days that never were
             raise AnynerError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
         if not isinstance(plain, dict):
             raise AnynerError(f"{path}: a recipe is a mapping of keys, got {type(plain).__name__}")
@@ -220,7 +222,7 @@ def changed(plain: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
             group = group[parent]
         try:
             group[last] = _value(value)
-        except yaml.YAMLError:
+        except (yaml.YAMLError, ValueError):
             raise AnynerError(f"--set {change!r}: the value is not valid YAML") from None
         if group[last] is None:
             del group[last]

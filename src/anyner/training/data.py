@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from anyner.architectures.settings import HeadConfig
 from anyner.corpora.corpus import Corpus, Problem
+from anyner.corpora.homes import told_apart
 from anyner.corpora.neighbours import neighbours_attached
 from anyner.corpora.reading import read, read_splits
 from anyner.corpora.synthetic import synthetic_splits
@@ -50,9 +51,10 @@ def read_data(data: DataConfig, text: TextConfig, dev_trains: bool = False) -> S
         found = read_splits(data.folder)
         if found.train is None or (found.dev is None and not data.held_out):
             raise AnynerError(f"{data.folder}: a training needs files named train and dev, or a share of train as data.held_out")
-        corpora = [found.train, found.dev or Corpus(()), found.test or Corpus(())]
+        splits = {"train": found.train, "dev": found.dev or Corpus(()), "test": found.test or Corpus(())}
+        corpora = told_apart([(f"{data.folder}/{name}", corpus) for name, corpus in splits.items()])
     else:
-        corpora = [_joined(sources) for sources in (data.train, data.dev, data.test)]
+        corpora = _joined((data.train, data.dev, data.test))
     train, dev, test = (corpus.documents for corpus in corpora)
     if data.held_out:
         train, dev = held_out((*train, *dev), data.held_out)
@@ -94,20 +96,27 @@ def homes_of(documents: Sequence[Document]) -> list[str | int]:
     return [document.doc if document.doc is not None else number for number, document in enumerate(documents)]
 
 
-def _joined(sources: Iterable[Source]) -> Corpus:
-    documents: list[Document] = []
-    problems: list[Problem] = []
-    for source in sources:
-        corpus = read(source.path, source.format)
-        problems.extend(corpus.problems)
-        annotated = frozenset(source.labels) if source.labels is not None else None
-        for number, document in enumerate(corpus, 1):
-            strange = annotated is not None and next((e.label for e in document.entities if e.label not in annotated), None)
-            if strange:
-                where = f"{source.path}: document {document.id or number}"
-                raise AnynerError(f"{where} has an entity {strange}, which its `labels` in the recipe do not name")
-            documents.append(document if annotated is None else replace(document, labels=annotated))
-    return Corpus(tuple(documents), tuple(problems))
+def _joined(parts: Sequence[Sequence[Source]]) -> list[Corpus]:
+    """A corpus for each part, from all its files. A file that is in two parts is read for both."""
+    read_once = iter(told_apart([(source.path, _read(source)) for sources in parts for source in sources]))
+    joined = []
+    for sources in parts:
+        files = [next(read_once) for _ in sources]
+        problems = tuple(problem for file in files for problem in file.problems)
+        joined.append(Corpus(tuple(document for file in files for document in file), problems))
+    return joined
+
+
+def _read(source: Source) -> Corpus:
+    corpus = read(source.path, source.format)
+    if source.labels is None:
+        return corpus
+    annotated = frozenset(source.labels)
+    for number, document in enumerate(corpus, 1):
+        if strange := next((e.label for e in document.entities if e.label not in annotated), None):
+            where = f"{source.path}: document {document.id or number}"
+            raise AnynerError(f"{where} has an entity {strange}, which its `labels` in the recipe do not name")
+    return Corpus(tuple(replace(document, labels=annotated) for document in corpus), corpus.problems)
 
 
 @dataclass(slots=True)

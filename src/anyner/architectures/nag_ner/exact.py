@@ -63,12 +63,12 @@ class _Ways:
         return _Ways(score, functional.pad(self.begin, beyond)[:, words:])
 
     def with_all_later(self) -> _Ways:
-        """For each word the best of it and of all later ones."""
+        """For each word the best of it and of all later ones: of 2, 4, 8 … words, each from two stretches half as long."""
         words, count = self.score.shape[1:]
-        word = torch.arange(words, device=self.score.device)
-        earlier = (word < word[:, None]).repeat_interleave(count, dim=1)  # (R, R k)
-        score, begin = (part.flatten(1)[:, None].expand(-1, words, -1) for part in (self.score, self.begin))  # (Q, R, R k) each
-        return _best_of([_Ways(score.masked_fill(earlier, NONE), begin)], count)
+        best, reach = self, 1
+        while reach < words:
+            best, reach = _best_of([best, best.moved(reach)], count), 2 * reach
+        return best
 
     def linked(self, links: Tensor) -> _Ways:
         """For each word the best that follow it over a gap, with the links (Q, R, R) added."""
@@ -91,7 +91,7 @@ def best_words(
     if gap is None:  # what is farther than there are units cannot be reached
         placed, sizes = placed[:, :units], sizes[:, :units]
     links = links.detach() if links is not None and gap is not None else None
-    most = max(units + 2, placed.shape[1] if (count > 1 and gap is not None) or links is not None else 0)
+    most = max(units + 2, placed.shape[1] if links is not None else 0)
     at_once = max(1, LARGEST // (placed.shape[1] * most * count))
     split = (torch.split(part.detach(), at_once) for part in (placed.float(), sizes.long(), end.float()))
     blocks = list(zip(*split, strict=True))
