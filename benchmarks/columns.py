@@ -11,6 +11,7 @@ from diffusion_columns import DIFFUSION
 from rows import ARCHITECTURE, Columns, Kind, Result, each, every, percent
 from tried_columns import TRIED
 
+from anyner.benchmark.accuracy import named_by_files
 from anyner.training.config import TrainingConfig
 
 
@@ -31,7 +32,7 @@ def _corpus(result: Result) -> str:
     data = result["recipe"]["data"]
     if data.get("folder"):
         return Path(data["folder"]).name
-    return "synthetic" if data.get("synthetic") else ", ".join(Path(source["path"]).name for source in data["train"])
+    return "synthetic" if data.get("synthetic") else named_by_files([source["path"] for source in data["train"]])
 
 
 def _encoder(result: Result) -> str:

@@ -7,6 +7,7 @@ import yaml
 
 import anyner
 from anyner.corpora.synthetic import synthetic
+from anyner.document import Document
 from anyner.errors import AnynerError
 from anyner.training.config import Recipe
 
@@ -38,6 +39,13 @@ def test_train_takes_a_recipe_and_its_changes_too(tmp_path: Path) -> None:
     assert (result.outcome.epochs, result.outcome.steps) == (1, 5)
     with pytest.raises(AnynerError, match=r"unknown key 'training\.epoch'"):
         anyner.train(recipe, tmp_path / "n", ["training.epoch=1"])
+
+
+def test_train_takes_the_keys_of_a_recipe(tmp_path: Path) -> None:
+    result = anyner.train(PLAIN, tmp_path / "m", ["training.epochs=1", "data.synthetic.train=20"])
+    assert (result.outcome.epochs, result.outcome.steps) == (1, 5)
+    with pytest.raises(AnynerError, match=r"^recipe: 'data'"):
+        anyner.train({"data": 1}, tmp_path / "n")
 
 
 def test_evaluate_scores_what_predict_finds(trained: Path) -> None:
@@ -92,5 +100,14 @@ def test_wrong_arguments_are_told_in_one_line(tmp_path: Path) -> None:
         anyner.evaluate(None, "test.jsonl")  # type: ignore[arg-type]
     with pytest.raises(AnynerError, match=r"changes are a list of key\.sub=value"):
         anyner.train("recipe.yaml", tmp_path, "training.epochs=1")
+    with pytest.raises(AnynerError, match="a recipe is a YAML file, a dict or a Recipe, got int"):
+        anyner.train(1, tmp_path)  # type: ignore[arg-type]
+    with pytest.raises(AnynerError, match=r"evaluate takes a model as anyner\.load gives it, got str"):
+        anyner.evaluate("general-en", [Document("x")])  # type: ignore[arg-type]
+    with pytest.raises(AnynerError, match="documents come in a list, got one Document"):
+        anyner.write(Document("x"), tmp_path / "x.jsonl", "jsonl")  # type: ignore[arg-type]
+    with pytest.raises(AnynerError, match="document 2 is no Document but str"):
+        anyner.write([Document("x"), "y"], tmp_path / "x.jsonl", "jsonl")  # type: ignore[list-item]
+    assert not (tmp_path / "x.jsonl").exists()
     with pytest.raises(AnynerError, match="not by NoneType"):
         anyner.load(None)  # type: ignore[arg-type]

@@ -186,6 +186,17 @@ def test_whole_numbers_of_other_kinds_are_whole_numbers() -> None:
     assert type(Entity("A", ((np.int64(0), 4),)).start) is int  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("words", [((0,),), (("a", "b"),), (1, 2), 3])
+def test_words_of_anything_else_are_told(words: Any) -> None:
+    with pytest.raises(InvalidInputError, match="words are pairs of whole numbers"):
+        Document("abc", words=words)
+
+
+def test_entities_are_entities() -> None:
+    with pytest.raises(InvalidInputError, match="entities are Entity objects, got str"):
+        Document("abc", ("X",))  # type: ignore[arg-type]
+
+
 def test_a_text_is_a_str() -> None:
     with pytest.raises(InvalidInputError, match="a text is a str, got NoneType"):
         Document(None)  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from anyner.corpora.neighbours import neighbours_attached
-from anyner.document import Document
+from anyner.document import Document, checked_documents
 from anyner.errors import AnynerError
 from anyner.evaluation.evaluate import Evaluation, evaluate_documents
 from anyner.inference.recognizer import Recognizer
@@ -17,17 +17,21 @@ from anyner.training.run import TrainingResult, run
 
 
 def train(
-    recipe: str | Path | Recipe,
+    recipe: str | Path | Recipe | Mapping[str, Any],
     output: str | Path,
     changes: Sequence[str] = (),
     resume: bool = False,
     listener: Listener | None = None,
 ) -> TrainingResult:
-    """Trains the model of a recipe (a YAML file or a `Recipe`) into a folder that `anyner.load` reads."""
+    """Trains the model of a recipe (a YAML file, its keys as a dict, or a `Recipe`) into a folder that `anyner.load` reads."""
     if isinstance(changes, str):
         raise AnynerError(f"changes are a list of key.sub=value, got the str {changes!r}")
-    if not isinstance(recipe, Recipe):
+    if isinstance(recipe, Mapping):
+        recipe = Recipe.of(changed(recipe, changes), "recipe")
+    elif isinstance(recipe, str | Path):
         recipe = Recipe.read(recipe, changes)
+    elif not isinstance(recipe, Recipe):
+        raise AnynerError(f"a recipe is a YAML file, a dict or a Recipe, got {type(recipe).__name__}")
     elif changes:
         recipe = Recipe.of(changed(recipe.model_dump(mode="json", exclude_defaults=True), changes), "recipe")
     return run(recipe, Path(output), resume, listener)
@@ -45,7 +49,9 @@ def evaluate(
     """Strict scores, softer scores, slices and errors of a model on gold documents."""
     if isinstance(documents, str | Path):
         raise AnynerError(f"evaluate takes documents, not the file they are in: anyner.read({str(documents)!r}) reads them")
-    gold = tuple(documents)
+    if not isinstance(recognizer, Recognizer):
+        raise AnynerError(f"evaluate takes a model as anyner.load gives it, got {type(recognizer).__name__}")
+    gold = tuple(checked_documents(documents))
     if recognizer.config.text.context:
         gold = neighbours_attached(gold, recognizer.config.text.context)
     predicted = list(recognizer.stream(gold, options=options, thresholds=thresholds, overlap=overlap))

@@ -6,7 +6,7 @@ Truth is characters: every position is a character of `Document.text`, every fra
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from operator import attrgetter, index
@@ -179,8 +179,21 @@ class Document:
         return plain
 
 
+def checked_documents(documents: Iterable[Document]) -> Iterator[Document]:
+    """The documents one by one; what is none is refused."""
+    if isinstance(documents, Document) or not isinstance(documents, Iterable):
+        raise InvalidInputError(f"documents come in a list, got one {type(documents).__name__}")
+    for number, document in enumerate(documents, 1):
+        if not isinstance(document, Document):
+            raise InvalidInputError(f"document {number} is no Document but {type(document).__name__}")
+        yield document
+
+
 def _checked_words(words: Iterable[Fragment], length: int) -> tuple[Fragment, ...]:
-    checked = tuple(words)
+    try:
+        checked = tuple((index(start), index(end)) for start, end in words)
+    except (TypeError, ValueError):
+        raise InvalidInputError(f"words are pairs of whole numbers, start and end, got {words!r}") from None
     position = 0
     for start, end in checked:
         if start < position or end <= start or end > length:
@@ -233,6 +246,8 @@ def _without_twins(entities: list[Entity]) -> list[Entity]:
 
 def _placed(entity: Entity, text: str) -> Entity:
     """The entity with its text, and with fragments that only white space separates joined."""
+    if not isinstance(entity, Entity):
+        raise InvalidInputError(f"entities are Entity objects, got {type(entity).__name__}")
     if len(entity.fragments) == 1 and entity.text and entity.text == text[entity.start : entity.end]:
         return entity
     if entity.end > len(text):

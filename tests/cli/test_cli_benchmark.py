@@ -11,9 +11,11 @@ import pytest
 from command_line import anyner_command
 
 import anyner
+from anyner.benchmark.accuracy import corpus_of
 from anyner.benchmark.record import corpus_name
 from anyner.cli import benchmark as command
 from anyner.corpora.synthetic import synthetic
+from anyner.training.config import Recipe
 from anyner.training.progress import EpochRecord, TerminalListener
 
 RECIPE = """
@@ -83,6 +85,19 @@ def test_what_is_missing_is_told_before_anything_is_trained(recipe: Path, tmp_pa
     anyner_command("benchmark", recipe, "-o", tmp_path / "file").assert_one_line("not a folder")
     assert anyner_command("benchmark", recipe, "--only", "beauty").code == 2
     assert anyner_command("benchmark", tmp_path / "empty", "--seeds", "2").code == 2
+
+
+@pytest.mark.parametrize(
+    ("train", "name"),
+    [
+        (["mine/train.jsonl"], "mine"),
+        (["notes.conll.gz"], "notes"),
+        (["a/train.jsonl", "b/train.conll"], "a+b"),
+        (["train.jsonl"], "train"),
+    ],
+)
+def test_a_corpus_of_files_is_named_by_them(train: list[str], name: str) -> None:
+    assert corpus_of(Recipe.of({"data": {"train": train, "dev": "dev.jsonl"}}, "recipe")) == name
 
 
 def test_results_are_named_by_their_corpus() -> None:

@@ -14,14 +14,23 @@ def sets(*more: str) -> list[str]:
 
 
 def test_what_it_writes_is_what_a_training_reads(tmp_path: Path) -> None:
-    answer = anyner_command("crossfit", RECIPE, "-o", tmp_path / "out", "--folds", 2, *sets())
+    enough = ("data.synthetic.train=120", "training.epochs=4", "training.batch_sentences=4")
+    answer = anyner_command("crossfit", RECIPE, "-o", tmp_path / "out", "--folds", 2, *sets(*enough))
     assert answer.code == 0, answer
-    assert f"{tmp_path / 'out' / 'opinions.jsonl'}: 12 documents" in answer.out
-    assert "fold 2 of 2" in answer.err
+    assert f"{tmp_path / 'out' / 'opinions.jsonl'}: 120 documents" in answer.out
+    assert "fold 2 of 2" in answer.err and "nothing was learned" not in answer.err
     opinions = f"data.opinions={tmp_path / 'out' / 'opinions.jsonl'}"
-    learned = anyner_command("train", RECIPE, "-o", tmp_path / "model", *sets(opinions))
+    learned = anyner_command("train", RECIPE, "-o", tmp_path / "model", *sets(*enough, "training.epochs=1", opinions))
     assert learned.code == 0, learned
-    assert "opinions of other models on 12 of 12 training documents" in learned.err
+    assert "opinions of other models on 120 of 120 training documents" in learned.err
+
+
+def test_models_that_learned_nothing_are_told_and_not_heard(tmp_path: Path) -> None:
+    answer = anyner_command("crossfit", RECIPE, "-o", tmp_path / "out", "--folds", 2, *sets())
+    assert answer.code == 0 and "anyner: nothing was learned" in answer.err, answer
+    deaf = anyner_command("train", RECIPE, "-o", tmp_path / "m", *sets(f"data.opinions={tmp_path / 'out/opinions.jsonl'}"))
+    deaf.assert_one_line("opinions.jsonl holds no entity of the training texts")
+    assert not (tmp_path / "m").exists()
 
 
 def test_folds_trained_by_themselves_are_taken_up(tmp_path: Path) -> None:

@@ -90,6 +90,15 @@ def test_a_file_without_its_option_is_not_read_as_a_text(tiny_model: Path, tmp_p
     assert predict_jsonl(tiny_model, "-", stdin="notes.txt")[0]["text"] == "notes.txt"
 
 
+def test_what_is_no_text_in_a_folder_is_told(tiny_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(TEXTS[0])
+    for name in ("sub", "c.jsonl"):
+        (tmp_path / name).mkdir()
+    answer = anyner_command("predict", "-i", tmp_path, "-m", tiny_model, "--format", "jsonl")
+    assert answer.code == 0 and [item["text"] for item in found(answer.out)] == [TEXTS[0]]
+    assert answer.err == f"{tmp_path}: only its text files are read, not c.jsonl, sub (2 in all)\n"
+
+
 def test_output_files(tiny_model: Path, tmp_path: Path) -> None:
     text = "\n".join(TEXTS)
     for name in ("out.jsonl", "out.html", "out.txt"):

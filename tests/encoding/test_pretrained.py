@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from transformers import AutoModel, PreTrainedConfig, PreTrainedTokenizerFast
+from transformers.utils import logging
 
 from anyner.encoding.config import EncoderConfig
 from anyner.encoding.pieces import PieceVocabulary
@@ -39,6 +40,26 @@ def test_a_folder_gives_its_weights_and_vocabulary(config: PreTrainedConfig, voc
     with torch.inference_mode():
         assert torch.equal(loaded.eval()(input_ids=ids).last_hidden_state, half(input_ids=ids).last_hidden_state)
     assert {p.dtype for p in loaded.parameters()} == {torch.float32}
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_pooler_is_not_missed(vocabulary: PieceVocabulary, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    plain = {"model_type": "bert", "hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "vocab_size": 50}
+    encoder_from_config(plain).save_pretrained(tmp_path)  # which leaves it out
+    vocabulary.save(tmp_path)
+    verbosity = logging.get_verbosity()
+    pretrained_encoder(EncoderConfig(source=str(tmp_path)), iter(()))
+    assert capfd.readouterr().err == ""
+    assert logging.get_verbosity() == verbosity
+
+
+def test_weights_that_are_missed_are_told(vocabulary: PieceVocabulary, tmp_path: Path) -> None:
+    plain = {"model_type": "bert", "hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "vocab_size": 50}
+    small = encoder_from_config(plain)
+    small.save_pretrained(tmp_path, state_dict={k: v for k, v in small.state_dict().items() if "intermediate" not in k})
+    vocabulary.save(tmp_path)
+    with pytest.warns(UserWarning, match=r"lacks 2 weights, the first encoder\.layer\.0\.intermediate\.\S+: they start new"):
+        pretrained_encoder(EncoderConfig(source=str(tmp_path)), iter(()))
 
 
 def test_a_fresh_encoder_has_the_size_that_was_asked_for() -> None:

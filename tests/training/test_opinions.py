@@ -48,6 +48,11 @@ def test_a_text_that_is_there_twice_is_averaged(tmp_path: Path) -> None:
     assert likely(found[0]) == {("A", ((0, 4),)): 0.45}
 
 
+def test_opinions_without_any_entity_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(AnynerError, match=r"data\.opinions: .*a\.jsonl holds no entity of the training texts"):
+        read_opinions([saying(tmp_path / "a.jsonl", one("pain"), one("other", ("A", 0, 5, 0.5)))], [one("pain")])
+
+
 def test_sources_of_opinions_take_no_labels() -> None:
     with pytest.raises(AnynerError, match="sources of opinions take no labels"):
         Recipe.of({"data": {"synthetic": {}, "opinions": {"path": "a.jsonl", "labels": ["A"]}}}, "recipe")

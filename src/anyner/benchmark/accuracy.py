@@ -111,7 +111,18 @@ def test_documents(recipe: Recipe) -> tuple[Document, ...]:
 
 
 def corpus_of(recipe: Recipe) -> str:
-    return Path(recipe.data.folder or "synthetic").name
+    if recipe.data.synthetic is not None:
+        return "synthetic"
+    return Path(recipe.data.folder).name if recipe.data.folder else named_by_files([source.path for source in recipe.data.train])
+
+
+def named_by_files(paths: Sequence[str]) -> str:
+    """What to call a corpus of these training files: the file's own name, or its folder's where it is only called train."""
+    names = []
+    for path in map(Path, paths):
+        own, folder = path.name.split(".")[0], path.parent.name
+        names.append(folder if own == "train" and folder else own)
+    return "+".join(dict.fromkeys(names))
 
 
 def name_of(recipe: Recipe, corpus: str | None = None) -> str:

@@ -42,4 +42,6 @@ def crossfit(
             return
         result = fit(ready, output, folds, listener)
     f1 = 100 * result.score.f1
+    if not f1:
+        typer.echo("anyner: nothing was learned: look at the data with anyner inspect, or train longer", err=True)
     typer.echo(f"{result.path}: {result.documents:,} documents with {result.entities:,} possible entities; F1 unseen {f1:.2f}")

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+import typer
+
 from anyner.cli.corpus import STDIN, is_there, read_corpus, tell_problems
 from anyner.corpora.textfiles import BYTE_ORDER_MARK, numbered_lines, whole_text
 from anyner.document import Document
@@ -34,6 +36,7 @@ def _documents_of(text: str | None, files: Sequence[str], lines: bool, context: 
         elif name.lower().endswith(_TEXT_ENDINGS):
             yield from _text_file(Path(name), lines)
         elif texts := _texts_in(Path(name)):
+            _tell_others(Path(name), texts)
             for path in texts:
                 yield from _text_file(path, lines)
         else:
@@ -53,6 +56,12 @@ def _texts_in(folder: Path) -> list[Path]:
     if not folder.is_dir() or any(folder.glob("*.ann")):
         return []
     return sorted(path for path in folder.iterdir() if path.name.lower().endswith(_TEXT_ENDINGS))
+
+
+def _tell_others(folder: Path, texts: Sequence[Path]) -> None:
+    if others := sorted({path.name for path in folder.iterdir()} - {path.name for path in texts}):
+        shown = ", ".join(others[:3]) + (" …" if len(others) > 3 else "")
+        typer.echo(f"{folder}: only its text files are read, not {shown} ({len(others)} in all)", err=True)
 
 
 def _text_file(path: Path, lines: bool) -> Iterator[Document]:

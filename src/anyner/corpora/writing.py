@@ -9,7 +9,7 @@ from anyner.corpora.annotation import is_unicode, shown
 from anyner.corpora.corpus import Problem
 from anyner.corpora.format import Fit, Format, Loss
 from anyner.corpora.registry import format_named
-from anyner.document import Document
+from anyner.document import Document, checked_documents
 from anyner.errors import AnynerError
 
 
@@ -30,7 +30,7 @@ def write(
 
 
 def _fitted(documents: Iterable[Document], chosen: Format, path: Path, lossy: bool, lost: list[Problem]) -> Iterator[Document]:
-    for number, document in enumerate(documents, 1):
+    for number, document in enumerate(checked_documents(documents), 1):
         fit = _unwritable(document) or chosen.fit(document)
         name = f"document {number}" + (f" ({shown(document.id)})" if document.id else "")
         if fit.lost and not lossy:

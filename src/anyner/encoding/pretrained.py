@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -52,12 +53,17 @@ def pretrained_encoder(config: EncoderConfig, texts: Iterable[str]) -> tuple[Pre
 
 def load_pretrained(source: str, kind: type = AutoModel) -> PreTrainedModel:
     """A checkpoint in float32, whole: for heads that start from a decoder or an output layer that the encoder leaves behind."""
-    return load_with_missing(source, kind)[0]
+    model, missing = load_with_missing(source, kind)
+    if new := sorted(name for name in missing if "pooler" not in name):  # which nothing here reads
+        warnings.warn(f"encoder.source: {source} lacks {len(new)} weights, the first {new[0]}: they start new", stacklevel=2)
+    return model
 
 
 def load_with_missing(source: str, kind: type) -> tuple[PreTrainedModel, frozenset[str]]:
     """The same, and the names of the weights that the checkpoint does not have: the library makes them up."""
     name = _place(source)
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()  # its report tells of weights that nobody misses as of those that matter
     try:
         model, told = kind.from_pretrained(  # type: ignore[attr-defined]
             name, trust_remote_code=False, dtype=torch.float32, output_loading_info=True
@@ -65,6 +71,8 @@ def load_with_missing(source: str, kind: type) -> tuple[PreTrainedModel, frozens
         return model, frozenset(told["missing_keys"])
     except (OSError, ValueError, KeyError) as error:
         raise AnynerError(f"encoder.source: cannot load {name!r}: {str(error).strip().splitlines()[0]}") from None
+    finally:
+        logging.set_verbosity(verbosity)
 
 
 def _place(source: str) -> str:

@@ -40,6 +40,8 @@ def read_opinions(sources: Sequence[Source], documents: Sequence[Document]) -> t
     found = [_averaged(said[document.text]) if document.text in said else None for document in documents]
     if all(opinion is None for opinion in found):
         raise AnynerError(f"data.opinions: {sources[0].path} has none of the training texts")
+    if not any(opinion.entities for opinion in found if opinion is not None):
+        raise AnynerError(f"data.opinions: {sources[0].path} holds no entity of the training texts: its models learned nothing")
     return found, problems
 
 
