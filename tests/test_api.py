@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,19 @@ def test_evaluate_scores_what_predict_finds(trained: Path) -> None:
     assert evaluation.documents == 30
     assert (evaluation.strict.correct, evaluation.strict.predicted) == (correct, sum(map(len, found)))
     assert evaluation.strict.correct > 0
+
+
+def test_evaluate_shows_what_is_predicted_on_the_way(trained: Path) -> None:
+    seen: list[str] = []
+
+    def watched(documents: Iterable[Document]) -> Iterator[Document]:
+        for document in documents:
+            seen.append(document.text)
+            yield document
+
+    ner = anyner.load(trained, "cpu")
+    assert anyner.evaluate(ner, TEST, watched=watched) == anyner.evaluate(ner, TEST)
+    assert seen == [document.text for document in TEST]
 
 
 def test_evaluate_passes_thresholds_and_policy_on(trained: Path) -> None:

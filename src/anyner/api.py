@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,8 +45,12 @@ def evaluate(
     options: Mapping[str, Any] | None = None,
     thresholds: Mapping[str, float] | None = None,
     overlap: str | None = None,
+    watched: Callable[[Iterable[Document]], Iterable[Document]] = iter,
 ) -> Evaluation:
-    """Strict scores, softer scores, slices and errors of a model on gold documents."""
+    """Strict scores, softer scores, slices and errors of a model on gold documents.
+
+    `watched` sees every document as soon as it is predicted, and hands it on: for a counter.
+    """
     if isinstance(documents, str | Path):
         raise AnynerError(f"evaluate takes documents, not the file they are in: anyner.read({str(documents)!r}) reads them")
     if not isinstance(recognizer, Recognizer):
@@ -54,5 +58,5 @@ def evaluate(
     gold = tuple(checked_documents(documents))
     if recognizer.config.text.context:
         gold = neighbours_attached(gold, recognizer.config.text.context)
-    predicted = list(recognizer.stream(gold, options=options, thresholds=thresholds, overlap=overlap))
+    predicted = list(watched(recognizer.stream(gold, options=options, thresholds=thresholds, overlap=overlap)))
     return evaluate_documents(gold, predicted, None if train_surfaces is None else frozenset(train_surfaces))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Collection
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +22,7 @@ from anyner.cli.choices import (
     read_thresholds,
 )
 from anyner.cli.corpus import CORPUS_HELP, read_corpus, tell_problems
-from anyner.cli.output import check_writable, write_out
+from anyner.cli.output import check_writable, counted, write_out
 from anyner.errors import AnynerError
 
 if TYPE_CHECKING:
@@ -74,6 +76,7 @@ def evaluate(
         options=options,
         thresholds=thresholds,
         overlap=overlap,
+        watched=partial(counted, show=sys.stderr.isatty()),
     )
     report = json.dumps(measured.to_json(), indent=2, ensure_ascii=False) + "\n" if as_json else render(measured)
     write_out(output, lambda file: file.write(report))
