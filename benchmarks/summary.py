@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from itertools import groupby
+from operator import itemgetter
 from statistics import mean, stdev
 from typing import TypeVar
 
@@ -63,14 +65,13 @@ def by_shape(results: Iterable[tuple[str, Result]]) -> list[Row]:
 
 def by_length(results: Iterable[tuple[str, Result]]) -> list[Row]:
     """Strict F1 on entities of so many words, and in a first row for each corpus how many there are: few say little."""
-    rows, counted = [], set()
-    for row in _by_slice(found := scored(results), LENGTHS):
-        if (test := (row["corpus"], row["encoder"])) not in counted:
-            counted.add(test)
-            run = found[row["architecture"], row["encoder"], row["corpus"]][0]
-            numbers = {name: f"{slice_size(*one, run):,}" if row[name] else "" for name, one in LENGTHS.items()}
-            rows.append({**row, "architecture": "entities", **numbers})
-        rows.append(dict(row))
+    found = scored(results)
+    rows: list[Row] = []
+    for (corpus, encoder), group in groupby(_by_slice(found, LENGTHS), key=itemgetter("corpus", "encoder")):
+        architectures = list(group)
+        run = found[architectures[0]["architecture"], encoder, corpus][0]
+        sizes = {name: f"{size:,}" if (size := slice_size(*one, run)) else "" for name, one in LENGTHS.items()}
+        rows += [{"corpus": corpus, "encoder": encoder, "architecture": "entities", **sizes}, *architectures]
     return rows
 
 

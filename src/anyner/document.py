@@ -193,7 +193,7 @@ def _checked_words(words: Iterable[Fragment], length: int) -> tuple[Fragment, ..
     try:
         checked = tuple((index(start), index(end)) for start, end in words)
     except (TypeError, ValueError):
-        raise InvalidInputError(f"words are pairs of whole numbers, start and end, got {words!r}") from None
+        raise InvalidInputError("words are pairs of whole numbers, start and end") from None
     position = 0
     for start, end in checked:
         if start < position or end <= start or end > length:

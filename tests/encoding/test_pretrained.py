@@ -59,7 +59,8 @@ def test_weights_that_are_missed_are_told(vocabulary: PieceVocabulary, tmp_path:
     small.save_pretrained(tmp_path, state_dict={k: v for k, v in small.state_dict().items() if "intermediate" not in k})
     vocabulary.save(tmp_path)
     with pytest.warns(UserWarning, match=r"lacks 2 weights, the first encoder\.layer\.0\.intermediate\.\S+: they start new"):
-        pretrained_encoder(EncoderConfig(source=str(tmp_path)), iter(()))
+        loaded, _ = pretrained_encoder(EncoderConfig(source=str(tmp_path)), iter(()))
+    assert torch.equal(loaded.embeddings.word_embeddings.weight, small.embeddings.word_embeddings.weight)
 
 
 def test_a_fresh_encoder_has_the_size_that_was_asked_for() -> None:

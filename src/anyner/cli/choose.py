@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from anyner.cli.folds import Changes, Fold, Quiet, listening
+from anyner.cli.output import tell_nothing_learned
 
 
 def choose(
@@ -46,4 +47,4 @@ def choose(
     gaps = f", of entities with gaps {100 * result.discontinuous.f1:.2f}" if result.discontinuous.gold else ""
     typer.echo(f"{result.path}: epoch {result.chosen.epoch}, {thresholds}; F1 unseen {100 * result.score.f1:.2f}{gaps}")
     if not result.score.correct:
-        typer.echo("anyner: nothing was learned: look at the data with anyner inspect, or train longer", err=True)
+        tell_nothing_learned()

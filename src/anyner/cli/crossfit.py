@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from anyner.cli.folds import Changes, Fold, Quiet, listening
+from anyner.cli.output import tell_nothing_learned
 
 
 def crossfit(
@@ -43,5 +44,5 @@ def crossfit(
         result = fit(ready, output, folds, listener)
     f1 = 100 * result.score.f1
     if not f1:
-        typer.echo("anyner: nothing was learned: look at the data with anyner inspect, or train longer", err=True)
+        tell_nothing_learned()
     typer.echo(f"{result.path}: {result.documents:,} documents with {result.entities:,} possible entities; F1 unseen {f1:.2f}")

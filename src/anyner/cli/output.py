@@ -55,6 +55,10 @@ def counted(documents: Iterable[Document], show: bool) -> Iterator[Document]:
             print("\r\x1b[K", end="", file=sys.stderr)
 
 
+def tell_nothing_learned() -> None:
+    print("anyner: nothing was learned: look at the data with anyner inspect, or train longer", file=sys.stderr)
+
+
 def table(rows: Sequence[Sequence[str | int]]) -> str:
     """Aligned columns under the headings of the first row: numbers to the right, text to the left."""
     cells = [[f"{cell:,}" if isinstance(cell, int) else cell for cell in row] for row in rows]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from anyner.cli.output import tell_nothing_learned
 from anyner.errors import AnynerError
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def train(
     dev = f"dev F1 {100 * outcome.best_f1:.2f}" if outcome.best_f1 is not None else "learned from dev as well"
     typer.echo(f"{result.folder}: {dev} (epoch {outcome.best_epoch + 1} of {outcome.epochs})")
     if outcome.best_f1 == 0:
-        typer.echo("anyner: nothing was learned: look at the data with anyner inspect, or train longer", err=True)
+        tell_nothing_learned()
 
 
 def _recipe_for(data: str, architecture: str, encoder: str, changes: list[str]) -> Recipe:

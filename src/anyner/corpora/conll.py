@@ -145,8 +145,9 @@ def _starts(previous: Document | None, document: Document, started: bool) -> boo
     """
     if document.doc is None:
         return started
-    follows = previous is not None and previous.sentence is not None and document.sentence == previous.sentence + 1
-    return previous is None or document.doc != previous.doc or not follows
+    if previous is None or previous.doc != document.doc or previous.sentence is None:
+        return True
+    return document.sentence != previous.sentence + 1
 
 
 def _column_trouble(text: str) -> str | None:

@@ -51,9 +51,9 @@ def pretrained_encoder(config: EncoderConfig, texts: Iterable[str]) -> tuple[Pre
     return _encoder_half(model), PieceVocabulary(backend, tokenizer.pad_token_id, tokenizer.unk_token_id)
 
 
-def load_pretrained(source: str, kind: type = AutoModel) -> PreTrainedModel:
-    """A checkpoint in float32, whole: for heads that start from a decoder or an output layer that the encoder leaves behind."""
-    model, missing = load_with_missing(source, kind)
+def load_pretrained(source: str) -> PreTrainedModel:
+    """A checkpoint in float32, whole: for heads that start from a decoder that the encoder leaves behind."""
+    model, missing = load_with_missing(source, AutoModel)
     if new := sorted(name for name in missing if "pooler" not in name):  # which nothing here reads
         warnings.warn(f"encoder.source: {source} lacks {len(new)} weights, the first {new[0]}: they start new", stacklevel=2)
     return model

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from anyner.architectures.settings import HeadConfig
 from anyner.corpora.corpus import Corpus, Problem
@@ -97,13 +98,13 @@ def homes_of(documents: Sequence[Document]) -> list[str | int]:
 
 
 def _joined(parts: Sequence[Sequence[Source]]) -> list[Corpus]:
-    """A corpus for each part, from all its files. A file that is in two parts is read for both."""
-    read_once = iter(told_apart([(source.path, _read(source)) for sources in parts for source in sources]))
+    """A corpus for each part, from all its files."""
+    files = iter(told_apart([(source.path, _read(source)) for sources in parts for source in sources]))
     joined = []
     for sources in parts:
-        files = [next(read_once) for _ in sources]
-        problems = tuple(problem for file in files for problem in file.problems)
-        joined.append(Corpus(tuple(document for file in files for document in file), problems))
+        own = list(islice(files, len(sources)))
+        problems = tuple(problem for file in own for problem in file.problems)
+        joined.append(Corpus(tuple(document for file in own for document in file), problems))
     return joined
 
 
