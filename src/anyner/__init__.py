@@ -51,3 +51,8 @@ def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'anyner' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """The public names alone: those loaded lazily as well, but no imports of this file and no parts that happen to be loaded."""
+    return sorted(__all__)
