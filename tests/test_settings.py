@@ -35,7 +35,7 @@ def test_of_builds_from_plain_data_and_from_nothing() -> None:
 @pytest.mark.parametrize(
     ("plain", "message"),
     [
-        ({"inner": {"sizes": 7}}, "x.yaml: unknown key 'inner.sizes'"),
+        ({"inner": {"sizes": 7}}, "x.yaml: unknown key 'inner.sizes'; did you mean 'inner.size'?"),
         ({"wrong": 1}, "x.yaml: unknown key 'wrong'"),
         ({"inner": {"size": 0}}, "x.yaml: 'inner.size': Input should be greater than or equal to 1, got 0"),
         ({"many": [1, "two"]}, "x.yaml: 'many.1': "),
@@ -54,6 +54,36 @@ def test_errors_are_one_line_and_name_the_key(plain: dict[str, object], message:
     assert told.startswith("x.yaml: ")
     assert "\n" not in told
     assert caught.value.__suppress_context__
+
+
+class Deep(Settings):
+    outer: Outer | None = None
+    all: tuple[Inner, ...] = ()
+    free: dict[str, int] = {}
+
+
+@pytest.mark.parametrize(
+    ("plain", "message"),
+    [
+        ({"otuer": {}}, "x: unknown key 'otuer'; did you mean 'outer'?"),
+        ({"outer": {"inner": {"nme": 1}}}, "x: unknown key 'outer.inner.nme'; did you mean 'outer.inner.name'?"),
+        ({"all": [{}, {"siez": 1}]}, "x: unknown key 'all.1.siez'; did you mean 'all.1.size'?"),
+        ({"outer": {"size": 1}}, "x: unknown key 'outer.size'"),
+        ({"completely": 1}, "x: unknown key 'completely'"),
+    ],
+)
+def test_a_misspelt_key_gets_the_closest_one_of_its_own_group(plain: dict[str, object], message: str) -> None:
+    with pytest.raises(AnynerError) as caught:
+        Deep.of(plain, "x")
+    assert str(caught.value) == message
+
+
+def test_a_required_key_that_is_misspelt_is_told_as_that() -> None:
+    class Needy(Settings):
+        needed: int
+
+    with pytest.raises(AnynerError, match=r"^x: unknown key 'neded'; did you mean 'needed'\?$"):
+        Needy.of({"neded": 1}, "x")
 
 
 def test_settings_are_frozen() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
@@ -31,7 +32,7 @@ class Settings(BaseModel):
         try:
             return cls.model_validate(dict(plain or {}))
         except ValidationError as error:
-            raise AnynerError(f"{where}: {_first_fault(error)}") from None
+            raise AnynerError(f"{where}: {_first_fault(cls, error)}") from None
 
     def updated(self, changes: Mapping[str, Any], where: str) -> Self:
         """A copy with some keys changed, validated again."""
@@ -42,12 +43,32 @@ def _takes(annotation: Any, kind: type) -> bool:
     return annotation in (kind, Any) or any(_takes(part, kind) for part in get_args(annotation))
 
 
-def _first_fault(error: ValidationError) -> str:
-    fault = error.errors()[0]
+def _first_fault(settings: type[Settings], error: ValidationError) -> str:
+    faults = error.errors()
+    # a required key that is misspelt is missing as well: the misspelling tells more
+    fault = next((one for one in faults if one["type"] == "extra_forbidden"), faults[0])
     key = ".".join(str(part) for part in fault["loc"]) or "the settings"
     if fault["type"] == "extra_forbidden":
-        return f"unknown key '{key}'"
+        return f"unknown key '{key}'{_suggestion(settings, fault['loc'])}"
     message = str(fault["msg"]).removeprefix("Value error, ").replace("\n", " ")
     given = f", got {fault['input']!r}" if isinstance(fault.get("input"), str | int | float | bool | None) else ""
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
     return f"'{key}': {message}{given}{more}"
+
+
+def _suggestion(settings: type[Settings], unknown: Sequence[int | str]) -> str:
+    """The closest key beside the unknown one, if one is close."""
+    *parents, last = unknown
+    group: type[Settings] | None = settings
+    for parent in parents:
+        if group is not None and isinstance(parent, str):  # a number is a place in a list of groups of one kind
+            group = _group_in(group.model_fields[parent].annotation) if parent in group.model_fields else None
+    close = get_close_matches(str(last), group.model_fields, n=1) if group is not None else []
+    return f"; did you mean '{'.'.join(map(str, [*parents, *close]))}'?" if close else ""
+
+
+def _group_in(annotation: Any) -> type[Settings] | None:
+    """The settings that an annotation names: `Inner`, `Inner | None`, `tuple[Inner, ...]`."""
+    if isinstance(annotation, type) and issubclass(annotation, Settings):
+        return annotation
+    return next((found for part in get_args(annotation) if (found := _group_in(part)) is not None), None)

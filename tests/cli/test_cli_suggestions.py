@@ -1,0 +1,41 @@
+"""A misspelt key of a recipe, a head or its options gets the key that was meant."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command_line import anyner_command
+
+
+@pytest.mark.parametrize(
+    ("change", "suggestion"),
+    [
+        ("trainng.epochs=3", "unknown key 'trainng'; did you mean 'training'?"),
+        ("training.epoch=3", "unknown key 'training.epoch'; did you mean 'training.epochs'?"),
+        ("data.synthetic.contigous=true", "'data.synthetic.contigous'; did you mean 'data.synthetic.contiguous'?"),
+        ("head.witdh=3", "head: unknown key 'witdh'; did you mean 'width'?"),
+    ],
+)
+def test_set_suggests_the_key_that_was_meant(tmp_path: Path, change: str, suggestion: str) -> None:
+    command = ("train", "-q", "--data", "synthetic", "--encoder", "fresh", "-o", tmp_path / "m", "--set", change)
+    anyner_command(*command).assert_one_line(suggestion)
+
+
+def test_options_of_an_architecture_too(tmp_path: Path) -> None:
+    small = ("--set", "encoder.fresh_width=16", "--set", "encoder.fresh_layers=1", "--set", "data.synthetic.train=5")
+    command = (
+        "train",
+        "-q",
+        "--data",
+        "synthetic",
+        "--encoder",
+        "fresh",
+        "--architecture",
+        "diffusion_ner",
+        "-o",
+        tmp_path / "m",
+    )
+    anyner_command(*command, *small, "--set", "options.stepz=3").assert_one_line(
+        "options: unknown key 'stepz'; did you mean 'steps'?"
+    )
