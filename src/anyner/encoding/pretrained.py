@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub import is_offline_mode
+from huggingface_hub.errors import LocalEntryNotFoundError
 from tokenizers import Tokenizer
 from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
@@ -16,14 +20,14 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
 from transformers import AutoConfig, AutoModel, AutoTokenizer, BertConfig, PreTrainedConfig, PreTrainedModel
 from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
-from transformers.utils import logging
+from transformers.utils.logging import disable_progress_bar
 
 from anyner.encoding.config import EncoderConfig
 from anyner.encoding.pieces import PieceVocabulary
 from anyner.encoding.wordpieces import learned_pieces
 from anyner.errors import AnynerError
 
-logging.disable_progress_bar()
+disable_progress_bar()
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 _TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
 """One of these is in every folder that has a tokenizer."""
@@ -39,9 +43,10 @@ def pretrained_encoder(config: EncoderConfig, texts: Iterable[str]) -> tuple[Pre
     name = _place(config.source)
     model = load_pretrained(config.source)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False, use_fast=True)
+        with _quiet_libraries():
+            tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False, use_fast=True)
     except (OSError, ValueError, KeyError) as error:
-        raise AnynerError(f"encoder.source: no tokenizer in {name!r}: {str(error).strip().splitlines()[0]}") from None
+        raise AnynerError(f"encoder.source: no tokenizer in {name!r}: {_reason(error)}") from None
     if not hasattr(tokenizer, "backend_tokenizer"):
         raise AnynerError(f"encoder.source: {name!r} has no fast tokenizer")
     if Path(name).is_dir() and not any((Path(name) / file).is_file() for file in _TOKENIZERS):
@@ -62,17 +67,36 @@ def load_pretrained(source: str) -> PreTrainedModel:
 def load_with_missing(source: str, kind: type) -> tuple[PreTrainedModel, frozenset[str]]:
     """The same, and the names of the weights that the checkpoint does not have: the library makes them up."""
     name = _place(source)
-    verbosity = logging.get_verbosity()
-    logging.set_verbosity_error()  # its report tells of weights that nobody misses as of those that matter
     try:
-        model, told = kind.from_pretrained(  # type: ignore[attr-defined]
-            name, trust_remote_code=False, dtype=torch.float32, output_loading_info=True
-        )
-        return model, frozenset(told["missing_keys"])
+        with _quiet_libraries():
+            model, told = kind.from_pretrained(  # type: ignore[attr-defined]
+                name, trust_remote_code=False, dtype=torch.float32, output_loading_info=True
+            )
     except (OSError, ValueError, KeyError) as error:
-        raise AnynerError(f"encoder.source: cannot load {name!r}: {str(error).strip().splitlines()[0]}") from None
+        raise AnynerError(f"encoder.source: cannot load {name!r}: {_reason(error)}") from None
+    return model, frozenset(told["missing_keys"])
+
+
+@contextmanager
+def _quiet_libraries() -> Iterator[None]:
+    """No warnings of the libraries that load: they report weights that nobody misses, and every retry of a request."""
+    loggers = [logging.getLogger(name) for name in ("transformers", "huggingface_hub")]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.ERROR)
+    try:
+        yield
     finally:
-        logging.set_verbosity(verbosity)
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def _reason(error: Exception) -> str:
+    """Why nothing was loaded, in one line."""
+    if isinstance(error.__cause__, LocalEntryNotFoundError):
+        offline = " (HF_HUB_OFFLINE is set)" if is_offline_mode() else ""
+        return f"no such folder or bundled model, and the Hugging Face Hub is not reachable{offline}"
+    return str(error).strip().splitlines()[0]
 
 
 def _place(source: str) -> str:
