@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 from command_line import anyner_command
 
+from anyner.encoding.config import EncoderConfig
 from anyner.encoding.pretrained import load_pretrained
 from anyner.errors import AnynerError
+from anyner.training.config import Recipe, TrainingConfig
 
 
 def test_an_absent_encoder_is_one_line_where_the_hub_may_not_be_asked(tmp_path: Path) -> None:
@@ -40,3 +42,37 @@ def test_the_libraries_are_as_loud_after_loading_as_before(tmp_path: Path) -> No
     with pytest.raises(AnynerError):
         load_pretrained(str(tmp_path))
     assert [logger.level for logger in loggers] == levels
+
+
+SMALL = ("--set", "data.synthetic.train=5", "--set", "data.synthetic.dev=2", "--set", "training.epochs=1")
+NOTE = "note: no --encoder given: training starts from bundled:general-en, an English encoder\n"
+
+
+def recipe_in(folder: Path) -> Recipe:
+    return Recipe.read(folder / "recipe.yaml")
+
+
+def test_training_on_a_folder_starts_from_the_bundled_encoder_and_says_so(tmp_path: Path) -> None:
+    answer = anyner_command("train", "--data", "synthetic", "-o", tmp_path / "m", *SMALL)
+    assert answer.code == 0 and answer.err.startswith(NOTE) and answer.err.count(NOTE) == 1
+    recipe = recipe_in(tmp_path / "m")
+    assert recipe.encoder == EncoderConfig(source="bundled:general-en")
+    assert recipe.training == TrainingConfig(epochs=1)
+
+
+def test_a_fresh_encoder_is_taken_where_it_is_named_and_has_rates_of_its_own(tmp_path: Path) -> None:
+    answer = anyner_command("train", "--data", "synthetic", "--encoder", "fresh", "-o", tmp_path / "m", *SMALL)
+    recipe = recipe_in(tmp_path / "m")
+    assert recipe.encoder == EncoderConfig(source="fresh", lstm_layers=1)
+    assert recipe.training.encoder_lr == 1e-3
+    assert answer.code == 0 and NOTE not in answer.err
+
+
+def test_an_encoder_named_by_set_is_taken_without_a_note(tmp_path: Path) -> None:
+    answer = anyner_command("train", "--data", "synthetic", "--set", "encoder.source=fresh", "-o", tmp_path / "m", *SMALL)
+    assert recipe_in(tmp_path / "m").encoder.source == "fresh"
+    assert answer.code == 0 and NOTE not in answer.err
+
+
+def test_the_help_names_the_default_encoder() -> None:
+    assert "default: bundled:general-en" in " ".join(anyner_command("train", "--help").out.split())

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from anyner.training.config import Recipe
     from anyner.training.run import TrainingResult
 
+_DEFAULT_ENCODER = "bundled:general-en"
+"""Of a training with --data: it needs no download, and learns far more from few sentences than a network with new weights."""
+
 
 def train(
     recipe: Annotated[Path | None, typer.Argument(metavar="RECIPE", help="A YAML file that says what to train on what.")] = None,
@@ -27,7 +30,9 @@ def train(
     architecture: Annotated[str | None, typer.Option(metavar="A", help="With --data. Default: biaffine.")] = None,
     encoder: Annotated[
         str | None,
-        typer.Option(metavar="E", help="With --data: a folder, a hub id, bundled:NAME, or fresh, a small new one (default)."),
+        typer.Option(
+            metavar="E", help="With --data: a folder, a hub id, bundled:NAME (default: bundled:general-en), or fresh, untrained."
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="DIR", help="The model folder. Default: runs/NAME of the recipe.")
@@ -47,7 +52,7 @@ def train(
     \b
     Examples:
       anyner train recipes/biaffine/genia.yaml --set encoder.source=models/minilm -o runs/genia
-      anyner train --data data/mine --encoder bundled:general-en -o runs/mine
+      anyner train --data data/mine -o runs/mine
       anyner train --data synthetic:contiguous --architecture biaffine --encoder fresh -o runs/first
       anyner train --as runs/genia -o runs/genia-all
       anyner train -o runs/genia --resume
@@ -65,11 +70,13 @@ def train(
     if as_model is not None:
         ready = _recipe_as(as_model, recipe, changes or [])
     elif data is not None:
-        ready = _recipe_for(data, architecture or "biaffine", encoder or "fresh", changes or [])
+        ready = _recipe_for(data, architecture or "biaffine", encoder or _DEFAULT_ENCODER, changes or [])
     else:
         ready = _recipe_in(recipe, output, changes or [])
     folder = output or Path("runs") / (recipe.stem if recipe else f"{ready.architecture}-{_plain_name(data or '')}")
-    result = _run(ready, folder, resume, quiet)
+    by_default = data is not None and not (encoder or resume) and ready.encoder.source == _DEFAULT_ENCODER  # see --set
+    note = f"note: no --encoder given: training starts from {_DEFAULT_ENCODER}, an English encoder" if by_default else None
+    result = _run(ready, folder, resume, quiet, note)
     outcome = result.outcome
     dev = f"dev F1 {100 * outcome.best_f1:.2f}" if outcome.best_f1 is not None else "learned from dev as well"
     typer.echo(f"{result.folder}: {dev} (epoch {outcome.best_epoch + 1} of {outcome.epochs})")
@@ -110,13 +117,13 @@ def _recipe_as(model: Path, recipe: Path | None, changes: list[str]) -> Recipe:
     return with_dev(Recipe.read(recipe or model / RECIPE, changes), model)
 
 
-def _run(recipe: Recipe, folder: Path, resume: bool, quiet: bool) -> TrainingResult:
+def _run(recipe: Recipe, folder: Path, resume: bool, quiet: bool, note: str | None) -> TrainingResult:
     from anyner.api import train as train_recipe
     from anyner.training.loop import Interrupted
     from anyner.training.progress import TerminalListener
 
     try:
-        with nullcontext() if quiet else TerminalListener() as listener:
+        with nullcontext() if quiet else TerminalListener(note) as listener:
             return train_recipe(recipe, folder, resume=resume, listener=listener)
     except Interrupted:
         again = f"anyner train -o {shlex.quote(str(folder))} --resume"

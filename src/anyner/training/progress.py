@@ -57,10 +57,14 @@ class Silent:
 
 
 class TerminalListener:
-    """A live table with the time left when stderr is a terminal; one line an epoch when it is not."""
+    """A live table with the time left when stderr is a terminal; one line an epoch when it is not.
 
-    def __init__(self) -> None:
+    `opening` is told before the first note: not at all if there is nothing to train on.
+    """
+
+    def __init__(self, opening: str | None = None) -> None:
         self._console = Console(file=sys.stderr)
+        self._opening = opening
         self._records: list[EpochRecord] = []
         self._status = ""
         self._live: Live | None = None
@@ -78,7 +82,9 @@ class TerminalListener:
             self._live.stop()
 
     def note(self, line: str) -> None:
-        self._console.print(Text(line), soft_wrap=True)
+        opening, self._opening = self._opening, None
+        for told in (opening, line) if opening else (line,):
+            self._console.print(Text(told), soft_wrap=True)
 
     def step(self, epoch: int, done: float, loss: float | None, seconds_left: float) -> None:
         if self._live is not None:
