@@ -45,9 +45,14 @@ def test_inspect_counts_entities_that_do_not_sit_on_words(tmp_path: Path) -> Non
     assert len(by_space["parts"][0]["misaligned"]) == 1
 
 
+def _bad_lines(count: int) -> str:
+    """Lines with a different problem each: equal ones are told as one."""
+    return "".join(" " * number + "nonsense\n" for number in range(count))
+
+
 def test_inspect_shows_ten_problems_or_all(tmp_path: Path) -> None:
     file = tmp_path / "a.jsonl"
-    file.write_text('{"text": "x", "entities": []}\n' + "nonsense\n" * 13)
+    file.write_text('{"text": "x", "entities": []}\n' + _bad_lines(13))
     answer = anyner_command("inspect", file)
     assert answer.code == 0 and "problems: 13" in answer.out and "and 3 more" in answer.out
     assert f"{file}:11:" in answer.out and f"{file}:12:" not in answer.out
@@ -85,7 +90,7 @@ def test_convert_refuses_to_lose_anything_unless_told_to(tmp_path: Path) -> None
 
 
 def test_convert_tells_what_it_could_not_read(tmp_path: Path) -> None:
-    (tmp_path / "a.jsonl").write_text('{"text": "x", "entities": []}\n' + "nonsense\n" * 7)
+    (tmp_path / "a.jsonl").write_text('{"text": "x", "entities": []}\n' + _bad_lines(7))
     answer = anyner_command("convert", tmp_path / "a.jsonl", tmp_path / "b.jsonl")
     assert answer.code == 0 and len(read(tmp_path / "b.jsonl")) == 1
     assert "7 problems while reading (7 dropped)" in answer.err and "a.jsonl:6:" in answer.err and "and 2 more" in answer.err

@@ -93,6 +93,30 @@ def test_a_damaged_packed_file(tmp_path: Path, packed: bytes) -> None:
     assert "cannot be read" in _message(tmp_path / "x.gz")
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "line"),
+    [
+        ("jsonl", '{"text": "fine"}\n{"text": "Pain now", "entities": [{"label": "ADR", "fragments": [[5, 99]]}]}\n', 2),
+        ("jsonl", '{"text": "Pain now", "spans": [{"label": "ADR", "start": -1, "end": 4}]}\n', 1),
+        ("jsonl", '["Pain now", {"entities": [[0, 9, "ADR"]]}]\n', 1),
+        ("jsonl", '{"text": "Pain now", "labels": [[0, 9, "ADR"]]}\n', 1),
+        ("jsonl-tokens", '{"tokens": ["Pain", "now"], "entities": [{"label": "ADR", "start": 1, "end": 3}]}\n', 1),
+        ("spans", '[\n{"tokens": ["Pain", "now"], "entities": [{"type": "ADR", "start": 1, "end": 3}]}]\n', 2),
+        ("w2ner", '[\n{"sentence": ["Pain", "now"], "ner": [{"type": "ADR", "index": [2]}]}]\n', 2),
+        ("dai", "Pain now\n0,2 ADR\n\n", 2),
+        ("brat", "T1\tADR 0 4\tPain\nT2\tADR 5 99\tnow\n", 2),
+    ],
+)
+def test_a_position_outside_the_text_names_file_line_and_text(tmp_path: Path, name: str, content: str, line: int) -> None:
+    path = tmp_path / "x.ann"
+    path.write_text(content)
+    (tmp_path / "x.txt").write_text("Pain now")  # what the brat file is about; the others stand alone
+    (problem,) = read(path, name).problems
+    assert (problem.file, problem.line, problem.kept) == (str(path), line, False)
+    unit = "0 to 8 in characters" if name in {"jsonl", "brat"} else "0 to 2 in words"
+    assert f"out of range {unit} of 'Pain now'" in problem.what
+
+
 def test_folders(tmp_path: Path) -> None:
     assert "without .ann files" in _message(tmp_path)
     write([DOCUMENT], tmp_path / "train.jsonl", "jsonl")

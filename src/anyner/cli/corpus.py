@@ -75,15 +75,18 @@ def recipe_data(name: str) -> dict[str, Any]:
 
 
 def tell_problems(problems: Sequence[Problem], shown: int = 5) -> None:
-    """How many there are, and the first of them, on stderr."""
+    """How many there are, and the first of them, equal ones as one, on stderr."""
+    from anyner.corpora.corpus import grouped
+
     if not problems:
         return
     dropped = sum(not problem.kept for problem in problems)
     typer.echo(f"{len(problems)} problems while reading ({dropped} dropped):", err=True)
-    for problem in problems[:shown]:
-        typer.echo(f"  {problem}", err=True)
-    if len(problems) > shown:
-        typer.echo(f"  and {len(problems) - shown} more: anyner inspect --problems lists them", err=True)
+    groups = grouped(problems)
+    for group in groups[:shown]:
+        typer.echo(f"  {group}", err=True)
+    if rest := sum(group.count for group in groups[shown:]):
+        typer.echo(f"  and {rest} more: anyner inspect --problems lists them", err=True)
 
 
 def is_there(name: str) -> bool:

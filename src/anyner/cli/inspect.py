@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,6 +15,7 @@ from anyner.cli.corpus import CORPUS_HELP, Part, read_parts
 from anyner.cli.output import listing, table
 
 if TYPE_CHECKING:
+    from anyner.corpora.corpus import Problem
     from anyner.corpora.inspection import Inspection
     from anyner.text.align import WordEntity
     from anyner.text.words import SplitterName
@@ -124,10 +126,21 @@ def _report(found: _Found, splitter: str, all_problems: bool) -> str:
         blocks.append(table([("label", "entities"), *labels]))
     blocks.append(_reach_table(found))
     misaligned = f"entities not on the words of the {splitter} splitter: {len(found.misaligned):,}"
-    blocks.append(_listed(misaligned, found.misaligned, len(found.misaligned) if all_problems else _SHOWN_MISALIGNED))
-    listed = [str(problem) for problem in statistics.problems]
-    blocks.append(_listed(f"problems: {len(listed):,}", listed, len(listed) if all_problems else _SHOWN_PROBLEMS))
+    listed = found.misaligned if all_problems else found.misaligned[:_SHOWN_MISALIGNED]
+    blocks.append(_block(misaligned, listed, len(found.misaligned) - len(listed)))
+    blocks.append(_problems(statistics.problems, all_problems))
     return "\n\n".join(blocks)
+
+
+def _problems(problems: tuple[Problem, ...], all_problems: bool) -> str:
+    """All of them, each with its line, or the first groups of equal ones."""
+    from anyner.corpora.corpus import grouped
+
+    heading = f"problems: {len(problems):,}"
+    if all_problems:
+        return _block(heading, map(str, problems))
+    groups = grouped(problems)
+    return _block(heading, map(str, groups[:_SHOWN_PROBLEMS]), sum(group.count for group in groups[_SHOWN_PROBLEMS:]))
 
 
 def _reach_table(found: _Found) -> str:
@@ -139,9 +152,9 @@ def _reach_table(found: _Found) -> str:
     return table(rows)
 
 
-def _listed(heading: str, lines: list[str] | tuple[str, ...], shown: int) -> str:
-    more = [f"  and {len(lines) - shown:,} more: --problems lists them"] if len(lines) > shown else []
-    return "\n".join([heading, *(f"  {line}" for line in lines[:shown]), *more])
+def _block(heading: str, lines: Iterable[str], left_out: int = 0) -> str:
+    more = [f"  and {left_out:,} more: --problems lists them"] if left_out else []
+    return "\n".join([heading, *(f"  {line}" for line in lines), *more])
 
 
 def _plain(found: _Found) -> dict[str, Any]:

@@ -101,7 +101,7 @@ def _checked(claim: Claim, bare: Document, log: ProblemLog, in_words: bool) -> E
     if not is_unicode(claim.label):
         raise InvalidInputError("the label has a lone surrogate")
     words = (bare.words or ()) if in_words else None
-    fragments = _checked_fragments(claim, len(bare.text) if words is None else len(words), log)
+    fragments = _checked_fragments(claim, bare.text, words, log)
     if words is not None:
         fragments = tuple((words[start][0], words[end - 1][1]) for start, end in fragments)
     fragments = joined_over_white_space(fragments, bare.text)
@@ -111,7 +111,8 @@ def _checked(claim: Claim, bare: Document, log: ProblemLog, in_words: bool) -> E
     return Entity(claim.label, fragments, _checked_score(claim, log))
 
 
-def _checked_fragments(claim: Claim, length: int, log: ProblemLog) -> Fragments:
+def _checked_fragments(claim: Claim, text: str, words: Fragments | None, log: ProblemLog) -> Fragments:
+    length, unit = (len(text), "characters") if words is None else (len(words), "words")
     if not isinstance(claim.fragments, list | tuple) or not claim.fragments:
         raise InvalidInputError("there is no list of fragments")
     pairs: list[tuple[int, int]] = []
@@ -122,7 +123,7 @@ def _checked_fragments(claim: Claim, length: int, log: ProblemLog) -> Fragments:
         if end <= start:
             raise InvalidInputError(f"fragment [{start}, {end}) is {'empty' if start == end else 'reversed'}")
         if start < 0 or end > length:
-            raise InvalidInputError(f"fragment [{start}, {end}) is out of range 0 to {length}")
+            raise InvalidInputError(f"fragment [{start}, {end}) is out of range 0 to {length} in {unit} of {shown(text)}")
         pairs.append((start, end))
     fragments = canonical_fragments(sorted(pairs))
     if pairs != sorted(pairs):

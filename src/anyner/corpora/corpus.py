@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from anyner.document import Document
@@ -19,6 +20,43 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.what} ({'kept' if self.kept else 'dropped'})"
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemGroup:
+    """Lines of one file with the same problem: the first of them, and how many there are."""
+
+    first: Problem
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.first}, and {self.count - 1:,} more like it" if self.count > 1 else str(self.first)
+
+
+def grouped(problems: Iterable[Problem]) -> list[ProblemGroup]:
+    """Problems that differ in nothing but their line as one group, in the order of their first lines in the list.
+
+    A file may have thousands of rejected records: one by one they would hide every other problem.
+    """
+    first: dict[tuple[str, str, bool], Problem] = {}
+    counts: Counter[tuple[str, str, bool]] = Counter()
+    for problem in problems:
+        key = (problem.file, problem.what, problem.kept)
+        first.setdefault(key, problem)
+        counts[key] += 1
+    return [ProblemGroup(problem, counts[key]) for key, problem in first.items()]
+
+
+def summary(problems: Sequence[Problem], shown: int = 1) -> str:
+    """One line: how many problems there are, and the first `shown` groups, dropped data first. Empty without problems."""
+    if not problems:
+        return ""
+    groups = sorted(grouped(problems), key=lambda group: group.first.kept)
+    dropped = sum(not problem.kept for problem in problems)
+    noun = "problem" if len(problems) == 1 else "problems"
+    rest = len(problems) - sum(group.count for group in groups[:shown])
+    listed = [*map(str, groups[:shown]), *([f"and {rest:,} more: anyner inspect lists them"] if rest else [])]
+    return f"{len(problems):,} {noun} in the files ({dropped:,} dropped): {'; '.join(listed)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from anyner.corpora.corpus import Corpus
+from anyner.corpora.corpus import Corpus, grouped
 from anyner.corpora.format import Format
 from anyner.corpora.registry import FORMATS, format_named
 from anyner.corpora.textfiles import head_of
@@ -36,7 +36,7 @@ def read(path: str | Path, format: str | None = None) -> Corpus:  # noqa: A002
         raise AnynerError(f"{path}: is a folder, and format {chosen.name} is one file")
     corpus = chosen.read(path)
     if corpus.problems and not corpus.documents:
-        raise AnynerError(f"{corpus.problems[0]}; nothing else could be read")
+        raise AnynerError(f"{grouped(corpus.problems)[0]}; nothing else could be read")
     return corpus
 
 
