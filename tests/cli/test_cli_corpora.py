@@ -59,6 +59,12 @@ def test_inspect_shows_ten_problems_or_all(tmp_path: Path) -> None:
     assert f"{file}:14:" in anyner_command("inspect", file, "--problems").out
 
 
+def test_a_training_on_one_file_is_told_how_to_get_dev(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"text": "pain", "entities": [[0, 4, "X"]]}\n')
+    answer = anyner_command("train", "--data", tmp_path / "a.jsonl", "-o", tmp_path / "model")
+    answer.assert_one_line("a.jsonl: is a file", "train.* and dev.*", "--set data.held_out=0.1")
+
+
 def test_convert_there_and_back(tmp_path: Path) -> None:
     gold = synthetic(400, split="test")
     assert anyner_command("convert", "synthetic", tmp_path / "a.jsonl.gz").code == 0

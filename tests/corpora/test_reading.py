@@ -146,6 +146,9 @@ def test_splits_of_brat_pairs_in_one_folder(tmp_path: Path) -> None:
 def test_splits_that_are_missing_or_doubled(tmp_path: Path) -> None:
     with pytest.raises(AnynerError, match="no such folder"):
         read_splits(tmp_path / "no")
+    (tmp_path / "a.jsonl").write_text("{}")
+    with pytest.raises(AnynerError, match=r"a\.jsonl: is a file: expected a folder with files named train\.\* and dev\.\*"):
+        read_splits(tmp_path / "a.jsonl")
     with pytest.raises(AnynerError, match="no train corpus"):
         read_splits(tmp_path)
     for name in ("train.jsonl", "train.jsonl.xz"):

@@ -67,6 +67,11 @@ def read_parts(name: str, format: str | None = None) -> list[Part]:  # noqa: A00
 def recipe_data(name: str) -> dict[str, Any]:
     """The `data` of a recipe that trains on the corpus of that name."""
     embedded = _embedded(name)
+    if embedded is None and Path(name).is_file():
+        raise AnynerError(
+            f"--data {name}: is a file: give a folder with files train.* and dev.*, "
+            "or with train.* alone and --set data.held_out=0.1, which takes dev from it"
+        )
     if embedded is None:
         return {"folder": name}
     if embedded.split:

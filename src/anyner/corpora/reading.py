@@ -43,6 +43,8 @@ def read(path: str | Path, format: str | None = None) -> Corpus:  # noqa: A002
 def read_splits(folder: str | Path, format: str | None = None) -> Splits:  # noqa: A002
     """The files (for brat: folders) named train, dev or valid, and test, each of any format."""
     folder = Path(folder)
+    if folder.is_file():
+        raise AnynerError(f"{folder}: is a file: expected a folder with files named train.* and dev.*")
     if not folder.is_dir():
         raise AnynerError(f"{folder}: no such folder")
     corpora: dict[str, Corpus | None] = {}
