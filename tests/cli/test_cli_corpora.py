@@ -59,6 +59,25 @@ def test_inspect_shows_ten_problems_or_all(tmp_path: Path) -> None:
     assert f"{file}:14:" in anyner_command("inspect", file, "--problems").out
 
 
+def test_thousands_of_rejected_records_are_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "a.jsonl"
+    span = {"start": 0, "end": 4, "label": "X"}
+    records: list[dict[str, object]] = [
+        {"text": "pain", "spans": [span], "answer": answer} for answer in ["reject"] * 2000 + ["accept"]
+    ]
+    outside = {"text": "pain", "spans": [span | {"end": 99}], "answer": "accept"}
+    file.write_text("".join(json.dumps(record) + "\n" for record in [*records, outside]))
+    rejected = f'{file}:1: a record with "answer": "reject" is not read (dropped), and 1,999 more like it'
+    beyond = f"{file}:2002: entity 'X' [[0, 99]]: fragment [0, 99) is out of range 0 to 4 in characters of 'pain' (dropped)"
+    out = anyner_command("inspect", file).out
+    assert out.endswith(f"problems: 2,001\n  {rejected}\n  {beyond}\n")
+    assert ["entities", "1"] in [line.split() for line in out.splitlines()]
+    told = anyner_command("convert", file, tmp_path / "b.jsonl").err
+    assert told == f"2001 problems while reading (2001 dropped):\n  {rejected}\n  {beyond}\n"
+    every = anyner_command("inspect", file, "--problems").out
+    assert every.count("is not read (dropped)") == 2000 and f"{file}:2000:" in every
+
+
 def test_a_training_on_one_file_is_told_how_to_get_dev(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "pain", "entities": [[0, 4, "X"]]}\n')
     answer = anyner_command("train", "--data", tmp_path / "a.jsonl", "-o", tmp_path / "model")

@@ -10,6 +10,7 @@ from anyner.corpora.corpus import Corpus
 from anyner.corpora.reading import read
 from anyner.corpora.writing import write
 from anyner.document import Document, Entity
+from anyner.errors import AnynerError
 
 PAIN = "Pain in hip and knees"
 
@@ -55,6 +56,48 @@ def test_other_tools_forms(tmp_path: Path, item: Any) -> None:
     assert corpus.problems == ()
     assert _keys(corpus) == [("PART", ((8, 11),))]
     assert corpus.documents[0].labels is None
+
+
+@pytest.mark.parametrize("answer", ["reject", "ignore"])
+def test_what_prodigy_annotators_did_not_accept_is_not_gold(tmp_path: Path, answer: str) -> None:
+    spans = [{"start": 8, "end": 11, "label": "PART"}]
+    accepted = {"text": PAIN, "spans": spans, "answer": "accept"}
+    corpus = _read(tmp_path, accepted, *[{"text": PAIN, "spans": spans, "answer": answer}] * 2)
+    assert _keys(corpus) == [("PART", ((8, 11),))] and len(corpus) == 1
+    assert [(problem.line, problem.kept) for problem in corpus.problems] == [(2, False), (3, False)]
+    assert all(f'"answer": "{answer}"' in problem.what for problem in corpus.problems)
+
+
+def test_a_span_that_prodigy_annotators_rejected_is_not_gold(tmp_path: Path) -> None:
+    spans = [
+        {"start": 0, "end": 4, "label": "ADR", "answer": "reject"},
+        {"start": 8, "end": 11, "label": "PART", "answer": "accept"},
+    ]
+    corpus = _read(tmp_path, {"text": PAIN, "spans": spans, "answer": "accept"})
+    assert _keys(corpus) == [("PART", ((8, 11),))]
+    assert [(problem.line, problem.kept) for problem in corpus.problems] == [(1, False)]
+
+
+def test_a_file_of_rejected_records_alone_says_so(tmp_path: Path) -> None:
+    with pytest.raises(AnynerError, match=r'corpus\.jsonl:1: .*"answer": "reject".*and 1 more like it; nothing else'):
+        _read(tmp_path, *[{"text": PAIN, "spans": [], "answer": "reject"}] * 2)
+
+
+@pytest.mark.parametrize(
+    ("entity", "label"),
+    [
+        ({"type": "PART", "start": 8, "end": 11}, "PART"),
+        ({"type": "PART", "fragments": [[8, 11]]}, "PART"),
+        ({"entity_group": "PART", "score": 0.5, "word": "hip", "start": 8, "end": 11}, "PART"),
+        ({"label": "PART", "type": "span", "entity_group": "X", "start": 8, "end": 11}, "PART"),
+        ({"label": None, "entity_group": "PART", "type": "span", "start": 8, "end": 11}, "PART"),
+    ],
+)
+def test_other_names_of_the_label(tmp_path: Path, entity: dict[str, Any], label: str) -> None:
+    corpus = _read(tmp_path, {"text": PAIN, "entities": [entity]})
+    assert corpus.problems == ()
+    assert _keys(corpus) == [(label, ((8, 11),))]
+    assert corpus.documents[0].entities[0].score == entity.get("score")
 
 
 def test_an_empty_list_of_doccano_labels_is_no_entities(tmp_path: Path) -> None:

@@ -20,6 +20,10 @@ from anyner.errors import InvalidInputError
 _ENTITY_KEYS = ("entities", "spans", "label", "labels")
 _OTHER_ANNOTATION = ("ents", "ner", "ner_tags", "tags", "iob", "annotations")
 """Where other tools put what is not read here: left out in silence it would be lost."""
+_LABEL_KEYS = ("label", "entity_group", "type")
+"""Where an entity has its label: ours, that of transformers pipelines, that of many corpora. The first wins."""
+_NOT_GOLD = ("reject", "ignore")
+"""Answers of Prodigy: the annotator said that the spans are wrong, or did not judge them."""
 _FREE_TEXT_KEYS = ("before", "after")
 
 
@@ -33,7 +37,11 @@ def _documents(path: Path, log: ProblemLog) -> Iterator[Document]:
         if not text.strip():
             continue
         try:
-            yield _document(_item(text), line, log)
+            item = _item(text)
+            if (answer := item.get("answer")) in _NOT_GOLD:
+                log.dropped(line, f'a record with "answer": "{answer}" is not read')
+            else:
+                yield _document(item, line, log)
         except InvalidInputError as error:
             log.dropped(line, str(error))
 
@@ -126,22 +134,33 @@ def _entity_key(item: dict[str, Any]) -> str | None:
 def _claims(item: dict[str, Any], line: int, log: ProblemLog, in_words: bool) -> Iterator[Claim]:
     key = _entity_key(item)
     entries = [] if key is None else item[key]
-    for other in (*_ENTITY_KEYS[:-1], *_OTHER_ANNOTATION):  # `labels` that are no entities are told elsewhere
-        if other != key and item.get(other):
-            log.dropped(line, f'"{other}" is not read: entities are looked for under "{key or _ENTITY_KEYS[0]}"')
+    # `labels` that are no entities are told elsewhere
+    _tell_unread(item, key or _ENTITY_KEYS[0], (*_ENTITY_KEYS[:-1], *_OTHER_ANNOTATION), line, log)
     if not isinstance(entries, list):
         log.dropped(line, f'"{key}" is not a list')
         return
     for entry in entries:
         match entry:
+            case {"answer": answer} if answer in _NOT_GOLD:
+                log.dropped(line, f'a span with "answer": "{answer}" is not read')
             case {"fragments": fragments}:
-                yield Claim(line, entry.get("label"), fragments, entry.get("score"), entry.get("text"))
+                yield Claim(line, _label(entry), fragments, entry.get("score"), entry.get("text"))
             case {"start": start, "end": end} | {"start_offset": start, "end_offset": end}:
-                yield Claim(line, entry.get("label"), [[start, end]], entry.get("score"), entry.get("text"))
+                yield Claim(line, _label(entry), [[start, end]], entry.get("score"), entry.get("text"))
             case [start, end, label] if not in_words:  # of words, nobody could say whether the end is included
                 yield Claim(line, label, [[start, end]])
             case _:
                 log.dropped(line, f"entity {shown(entry)} is in no form known here")
+
+
+def _label(entry: dict[str, Any]) -> object:
+    return next((entry[key] for key in _LABEL_KEYS if entry.get(key) is not None), None)
+
+
+def _tell_unread(item: dict[str, Any], read: str, keys: Iterable[str], line: int, log: ProblemLog) -> None:
+    for key in keys:
+        if key != read and item.get(key):
+            log.dropped(line, f'"{key}" is not read: entities are looked for under "{read}"')
 
 
 def _write_text(documents: Iterable[Document], path: Path) -> None:
