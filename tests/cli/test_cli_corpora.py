@@ -78,6 +78,19 @@ def test_thousands_of_rejected_records_are_one_line(tmp_path: Path) -> None:
     assert every.count("is not read (dropped)") == 2000 and f"{file}:2000:" in every
 
 
+def test_inspect_reads_a_dataset_of_hugging_face(tmp_path: Path) -> None:
+    names = {"feature": {"names": ["O", "B-PER", "I-PER"], "_type": "ClassLabel"}, "_type": "Sequence"}
+    record = {"tokens": ["Kofi", "Annan", "spoke"], "ner_tags": [1, 2, 0]}
+    for split in ("train", "validation"):
+        (tmp_path / f"{split}.jsonl").write_text(json.dumps(record) + "\n" + json.dumps(record | {"ner_tags": [1, 2]}) + "\n")
+    anyner_command("inspect", tmp_path).assert_one_line("train.jsonl:1:", "numbers without names", "dataset_info.json")
+    (tmp_path / "dataset_info.json").write_text(json.dumps({"features": {"ner_tags": names}}))
+    train, dev = json.loads(anyner_command("inspect", tmp_path, "--json").out)["parts"]
+    assert (train["name"], train["labels"], dev["name"], dev["labels"]) == ("train", {"PER": 1}, "dev", {"PER": 1})
+    (problem,) = train["problems"]
+    assert (problem["line"], problem["kept"]) == (2, False) and "3 tokens, but 2 tags" in problem["what"]
+
+
 def test_a_training_on_one_file_is_told_how_to_get_dev(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"text": "pain", "entities": [[0, 4, "X"]]}\n')
     answer = anyner_command("train", "--data", tmp_path / "a.jsonl", "-o", tmp_path / "model")

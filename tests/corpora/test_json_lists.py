@@ -127,3 +127,9 @@ def test_spans_refuse_discontinuous(tmp_path: Path) -> None:
     (lost,) = write([document], tmp_path / "c.json", "spans", lossy=True)
     assert not lost.kept
     assert _found(read(tmp_path / "c.json")) == [("ADR", "Pain in hip")]
+
+
+def test_tags_in_a_json_list_are_told(tmp_path: Path) -> None:
+    corpus = _read(tmp_path, json.dumps([{"tokens": ["Kofi", "spoke"], "ner_tags": ["B-PER", "O"]}]), "spans")
+    (problem,) = corpus.problems
+    assert not problem.kept and '"ner_tags" is read in JSON lines only' in problem.what

@@ -214,7 +214,7 @@ def test_a_score_that_is_not_finite_is_not_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        {"tokens": ["Aspirin", "helps"], "ner_tags": ["B-Drug", "O"]},
+        {"text": "Aspirin helps", "ner_tags": ["B-Drug", "O"]},
         {"text": "Aspirin helps", "ents": [[0, 7, "Drug"]]},
         {"text": "Aspirin helps", "entities": [], "spans": [{"start": 0, "end": 7, "label": "Drug"}]},
     ],

@@ -10,17 +10,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from anyner.corpora.annotation import Claim, ProblemLog, annotated, shown
+from anyner.corpora.annotation import ProblemLog, shown
 from anyner.corpora.corpus import Corpus
 from anyner.corpora.format import Fit, Format
-from anyner.corpora.tags import TaggedWord, entities_of, scheme_of
+from anyner.corpora.tags import WELL_FORMED, TaggedWord, scheme_of, with_tagged_entities
 from anyner.corpora.textfiles import numbered_lines, write_chunks
 from anyner.corpora.wordform import WordRules, entities_in_words, fit_to_words, words_of
 from anyner.document import Document
 from anyner.errors import AnynerError, InvalidInputError
 
 _DOCUMENT_START = "-DOCSTART-"
-_TAG = re.compile(r"O|[BIESMLUW]-.+")
 _BLANKS = " \t\r"
 _RUN_OF_BLANKS = re.compile(" +")
 _NOTHING = "_"
@@ -54,9 +53,7 @@ def _documents(sentences: list[_Sentence], scheme: str, log: ProblemLog) -> Iter
             log.dropped(sentence.words[0].line, str(error))
             continue
         bare = replace(bare, pos=_parts_of_speech(sentence, log))
-        spans = entities_of(sentence.words, scheme, log)
-        claims = [Claim(sentence.words[span.start].line, span.label, [(span.start, span.end)]) for span in spans]
-        yield annotated(bare, claims, log, in_words=True)
+        yield with_tagged_entities(bare, sentence.words, scheme, log)
 
 
 def _parts_of_speech(sentence: _Sentence, log: ProblemLog) -> tuple[str, ...] | None:
@@ -98,7 +95,7 @@ _COMMENTS = ("#", "#begin", "#end")
 def _tagged(columns: list[str], line: int, log: ProblemLog) -> TaggedWord | None:
     word, tag = columns[0], columns[-1]
     pos = columns[1] if len(columns) == 4 else ""
-    if _TAG.fullmatch(tag) and len(columns) > 1:
+    if WELL_FORMED.fullmatch(tag) and len(columns) > 1:
         if word:
             return TaggedWord(line, word, tag, pos)
         log.dropped(line, "a tag without a word")
@@ -178,7 +175,7 @@ def _fit(document: Document) -> Fit:
 def _recognises(_: Path, head: str) -> bool:
     """Whether most of the lines end in a tag."""
     lines = [columns for columns in map(_columns, head.split("\n")[:200]) if any(columns)]
-    tagged = sum(len(columns) > 1 and _TAG.fullmatch(columns[-1]) is not None for columns in lines)
+    tagged = sum(len(columns) > 1 and WELL_FORMED.fullmatch(columns[-1]) is not None for columns in lines)
     return tagged * 2 > len(lines)
 
 

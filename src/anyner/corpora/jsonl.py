@@ -9,16 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from anyner.corpora import nertags
 from anyner.corpora.annotation import Claim, ProblemLog, annotated, is_unicode, shown, with_tags
 from anyner.corpora.corpus import Corpus
 from anyner.corpora.format import Fit, Format, Loss
+from anyner.corpora.nertags import TaggedDocument, tagged_document, with_entities
 from anyner.corpora.textfiles import numbered_lines, write_chunks
 from anyner.corpora.wordform import WordRules, entities_in_words, fit_to_words, words_of
 from anyner.document import Document
 from anyner.errors import InvalidInputError
 
 _ENTITY_KEYS = ("entities", "spans", "label", "labels")
-_OTHER_ANNOTATION = ("ents", "ner", "ner_tags", "tags", "iob", "annotations")
+_OTHER_ANNOTATION = ("ents", "ner", nertags.KEY, "tags", "iob", "annotations")
 """Where other tools put what is not read here: left out in silence it would be lost."""
 _LABEL_KEYS = ("label", "entity_group", "type")
 """Where an entity has its label: ours, that of transformers pipelines, that of many corpora. The first wins."""
@@ -29,10 +31,10 @@ _FREE_TEXT_KEYS = ("before", "after")
 
 def _read(path: Path) -> Corpus:
     log = ProblemLog(path)
-    return log.corpus(_documents(path, log))
+    return log.corpus(with_entities(list(_documents(path, log)), path, log))
 
 
-def _documents(path: Path, log: ProblemLog) -> Iterator[Document]:
+def _documents(path: Path, log: ProblemLog) -> Iterator[Document | TaggedDocument]:
     for line, text in numbered_lines(path):
         if not text.strip():
             continue
@@ -60,13 +62,13 @@ def _item(text: str) -> dict[str, Any]:
     raise InvalidInputError("not a JSON object")
 
 
-def _document(item: dict[str, Any], line: int, log: ProblemLog) -> Document:
-    text, tokens = item.get("text"), item.get("tokens")
+def _document(item: dict[str, Any], line: int, log: ProblemLog) -> Document | TaggedDocument:
+    text, tokens, tags = item.get("text"), item.get("tokens"), _tags_of_tokens(item)
     if isinstance(text, str) and not _are_strings(tokens):
         # Prodigy puts tokens beside the text, as objects; entities count characters all the same.
         bare = Document(text, words=_given_words(item.get("words")))
         in_words = False
-    elif isinstance(text, str):
+    elif isinstance(text, str) and tags is None:
         raise InvalidInputError('both "text" and "tokens": it is unclear which of them the fragments count')
     elif _are_strings(tokens):
         bare = Document.from_words(tokens)
@@ -74,7 +76,16 @@ def _document(item: dict[str, Any], line: int, log: ProblemLog) -> Document:
     else:
         raise InvalidInputError('neither "text", a string, nor "tokens", a list of strings')
     bare = with_tags(replace(bare, **_fields(item, line, log)), item.get("pos"), line, log)
+    if tags is not None:
+        _tell_unread(item, nertags.KEY, _OTHER_ANNOTATION, line, log)
+        return tagged_document(bare, tags, line)
     return annotated(bare, _claims(item, line, log, in_words), log, in_words=in_words)
+
+
+def _tags_of_tokens(item: dict[str, Any]) -> object:
+    """The tags of a record with tokens, unless another key lists entities. Strings are none: WikiANN has `spans` of them."""
+    has_entities = any(isinstance(item.get(key), list) and not _are_strings(item[key]) for key in _ENTITY_KEYS)
+    return item.get(nertags.KEY) if _are_strings(item.get("tokens")) and not has_entities else None
 
 
 def _are_strings(value: object) -> TypeGuard[list[str]]:

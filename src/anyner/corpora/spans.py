@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from anyner.corpora import nertags
 from anyner.corpora.annotation import Claim, ProblemLog, is_unicode, shown
 from anyner.corpora.corpus import Corpus
 from anyner.corpora.format import Fit, Format
@@ -39,6 +40,8 @@ def _context(item: Item, key: str, line: int, log: ProblemLog) -> str:
 
 def _claims(item: Item, line: int, log: ProblemLog) -> Iterator[Claim]:
     entries = item.get("entities") or []
+    if item.get(nertags.KEY):
+        log.dropped(line, f'"{nertags.KEY}" is read in JSON lines only: write one object a line, without [ and ]')
     if not isinstance(entries, list):
         log.dropped(line, '"entities" is not a list')
         return

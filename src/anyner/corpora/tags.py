@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from anyner.corpora.annotation import ProblemLog, shown
+from anyner.corpora.annotation import Claim, ProblemLog, annotated, shown
+from anyner.document import Document
 
+WELL_FORMED = re.compile(r"O|[BIESMLUW]-.+")
 _SINGLE, _LAST, _INSIDE = frozenset("SUW"), frozenset("EL"), frozenset("IM")
 
 
@@ -47,6 +50,13 @@ def scheme_of(sentences: Sequence[Sequence[str]]) -> str:
             opened_by_inside |= prefix == "I" and label != previous
             previous = label
     return "IOB1" if opened_by_inside else "IOB2"
+
+
+def with_tagged_entities(bare: Document, words: Sequence[TaggedWord], scheme: str, log: ProblemLog) -> Document:
+    """The document with the entities that the tags of its words mark."""
+    spans = list(entities_of(words, scheme, log))
+    claims = [Claim(words[span.start].line, span.label, [(span.start, span.end)]) for span in spans]
+    return annotated(bare, claims, log, in_words=True)
 
 
 def entities_of(words: Sequence[TaggedWord], scheme: str, log: ProblemLog) -> Iterator[Span]:
