@@ -30,6 +30,9 @@ KEPT_AND_CUT = [
     "สวัสดีครับ हिन्दी العربية· · שלום· צה״ל می‌خواهم",
     "cafe\u0301 e\u0301\u0323x 👍🏽·👍 👨‍👩‍👧 🇩🇪·🇫🇷 ❤️·! 1️⃣ -\u0301 .\u0301·x 漢\ufe00·字 ガ·ギ",
     "a·\x00·b \x01·\x02 \ufeff·BOM a\u00adb",
+    "Ange\u200bla Ber\u2060lin a\ufeff\u200bb \u200b·x·\u200b x·\u200b·, 東·\u200b·京 http://x.org/a·\u200b·b",
+    "ភ្នំ·\u200b·ពេញ ไทย·\u200b·ไทย ไทย\u2060ไทย 서\u200b울 Мос\u200bква",
+    "Ａｎｇｅｌａ·，·Ｍｅｒｋｅｌ·． Ｊｅａｎ－Ｐａｕｌ Ｔ·－·東 １２ 𝐁𝐞𝐫𝐥𝐢𝐧",
 ]
 
 
@@ -90,7 +93,9 @@ def assert_exact_cover(text: str, splitter: SplitterName) -> None:
     assert owners == [0 if character.isspace() else 1 for character in text]
 
 
-TRICKY = st.text(st.sampled_from("aZ7_.,:;'’-–@#/()[]\"%=&!…\n \u00a0\x00\x1c\u0301\u200d\ufe0f👍🏽🇩한ᄒ東ガﾞสא\ufeff"))
+TRICKY = st.text(
+    st.sampled_from("aZ7_.,:;'’-–@#/()[]\"%=&!…\n \u00a0\x00\x1c\u0301\u200d\ufe0f👍🏽🇩한ᄒ東ガﾞสא\ufeff\u200b\u2060Ａ－")
+)
 
 
 @pytest.mark.parametrize("splitter", SPLITTERS)
@@ -151,7 +156,7 @@ ADVERSARIAL = [
         "l'",
     ),
     *("http://", "http://(", "http://a(", "http://.", "www.", "www.(", "www.a(.", "://", "a_", "%", "\x00"),
-    *("\u0301", "\u200d", "👍\u200d", "🇩", "東", "ᄒ", "한"),
+    *("a\u200b", "\u200b", "ส\u200b", "a\ufeff\u2060", "\u0301", "\u200d", "👍\u200d", "🇩", "東", "ᄒ", "한"),
 ]
 
 

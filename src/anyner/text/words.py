@@ -5,8 +5,8 @@ order, are never empty and never hold white space. Each is one compiled pattern 
 
 `unicode`     the default. Punctuation is cut off, but kept inside: IL-2, T-cell, 4.1, 1,000, U.S., don't, O'Neill,
               URLs, e-mail addresses, @mentions, #hashtags. Possessive 's and elided articles (l', dell') are words
-              of their own, so that the name beside them is one too. Han and Kana have no blanks: one word a character.
-              Hangul, Thai and the rest stay whole runs.
+              of their own, so that the name beside them is one too. Invisible characters cut no word in two.
+              Han and Kana have no blanks: one word a character. Hangul, Thai and the rest stay whole runs.
 `cjk`         as `unicode`, and Hangul is cut too: one word a syllable.
 `whitespace`  maximal runs without white space.
 """
@@ -54,6 +54,16 @@ _LETTERS_ABOVE: _Ranges = ((0x10000, 0x1AFEF), (0x1B170, 0x1CFFF), (0x1D400, 0x1
 _EXTENDING: _Ranges = ((0xFF9E, 0xFF9F), (0x1F3FB, 0x1F3FF), (0xE0020, 0xE007F), (0xE0100, 0xE01EF))
 _EMOJI: _Ranges = ((0x2190, 0x2BFF), (0x1F000, 0x1F3FA), (0x1F400, 0x1FAFF))
 _JOINING = "_\u00ad\u200c\u200d"
+# Thai, Lao, Tibetan, Burmese, Khmer and their neighbours have no blanks either: there a zero-width space does part two words.
+_PARTED_INVISIBLY: _Ranges = (
+    (0x0E00, 0x109F),
+    (0x1780, 0x17FF),
+    (0x1950, 0x19FF),
+    (0x1A20, 0x1AAF),
+    (0x1B00, 0x1B7F),
+    (0xA980, 0xA9FF),
+    (0xAA60, 0xAADF),
+)
 
 
 def iterate_words(text: str, splitter: SplitterName) -> Iterator[tuple[int, int]]:
@@ -91,7 +101,7 @@ def _punctuation_cutting(cut_hangul: bool) -> re.Pattern[str]:
         _E_MAIL,
         _abbreviation(alone + _class(jamo)),
         _ELIDED,
-        f"[{inner}]++(?:{_JOINT}[{inner}]++)*+",
+        f"[{inner}]++(?:(?:{_JOINT}|{_invisible()})[{inner}]++)*+",
         rf"(?<!\w)[@#][{inner}]++",
         _POSSESSIVE,
         _REPEATED,
@@ -110,7 +120,12 @@ _ELIDED = r"(?:[CDJLMNSTcdjlmnst]|[Qq]u|[DNSdns][aeu]ll|[Aa]ll|[Uu]n)['’](?=[^
 _POSSESSIVE = r"(?<=[\w.])['’][sS]\b"
 _REPEATED = r"([-.=*~+!?#…—–])\1*+"
 # What may stand between two runs of one word. A period does not where a blank was forgotten: "the end.The next".
-_JOINT = r"(?:[-‐‑·״׳]|['’](?![sS]\b)|\.(?!(?<=[a-zß-öø-ÿ]{2}\.)[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ])|(?<=\d)[,:](?=\d))"
+_JOINT = r"(?:[-－‐‑·״׳]|['’](?![sS]\b)|\.(?!(?<=[a-zß-öø-ÿ]{2}\.)[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ])|(?<=\d)[,:](?=\d))"
+
+
+def _invisible() -> str:
+    """Zero-width spaces, word joiners and byte order marks, which may stand inside a word but neither begin nor end one."""
+    return rf"(?:[\u2060\ufeff]|(?<![{_class(_PARTED_INVISIBLY)}])\u200b)++"
 
 
 def _web_address(inner: str, alone: str) -> str:
