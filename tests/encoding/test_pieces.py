@@ -2,13 +2,15 @@
 
 import json
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyner.encoding import pieces as pieces_module
-from anyner.encoding.pieces import PieceVocabulary
+from anyner.encoding.pieces import PieceVocabulary, plain_form
+from anyner.encoding.pretrained import fresh_vocabulary
 from anyner.errors import AnynerError
 
 STRANGE = ["\x00", "\x01\x02", "\u200b", "\u200d\u200c", "\ufeff", "\u00ad", "\x7f", "\u202e"]
@@ -59,7 +61,8 @@ def test_a_word_of_ten_thousand_characters_is_shortened_and_listed(any_vocabular
     whole = any_vocabulary.tokenizer.encode(" " + long, add_special_tokens=False).ids
     assert len(whole) > 64
     assert pieces == tuple(whole[:48] + whole[-16:])
-    assert any_vocabulary.shortened == {long}
+    assert long in any_vocabulary.shortened
+    assert short not in any_vocabulary.shortened
     assert len(other) <= 64
 
 
@@ -68,7 +71,9 @@ def test_a_word_of_exactly_the_most_pieces_stays_whole(wordpiece: PieceVocabular
     assert len(fresh.cut(["-" * 64])[0]) == 64
     assert not fresh.shortened
     assert len(fresh.cut(["-" * 65])[0]) == 64
-    assert fresh.shortened == {"-" * 65}
+    assert list(fresh.shortened) == ["-" * 65]
+    assert len(fresh.cut(["-" * 65])[0]) == 64  # and it stays noted when it comes again
+    assert "-" * 65 in fresh.shortened
 
 
 def test_no_more_words_are_remembered_than_allowed(wordpiece: PieceVocabulary, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,6 +98,116 @@ def test_words_cut_a_while_ago_are_still_known_to_be_shortened(
     fresh.cut(["-" * 99])
     fresh.cut([f"w{number}" for number in range(30)])
     assert "-" * 99 in fresh.shortened
+
+
+# --- very long words -------------------------------------------------------------------------------------------------
+
+
+class Counting:
+    """A tokenizer that counts the characters it gets."""
+
+    def __init__(self, vocabulary: PieceVocabulary) -> None:
+        self.tokenizer, self.characters = vocabulary.tokenizer, 0
+
+    def encode_batch(self, words: list[str], add_special_tokens: bool) -> object:
+        self.characters += sum(map(len, words))
+        return self.tokenizer.encode_batch(words, add_special_tokens=add_special_tokens)
+
+
+@pytest.mark.parametrize("unit", ["a", "ส", "한", "a.", "1,", "x-", "\u0301", "Ａ", "a\u200b", "/a(b)"])
+def test_the_tokenizer_gets_no_more_of_a_word_than_it_needs(any_vocabulary: PieceVocabulary, unit: str) -> None:
+    counting = Counting(any_vocabulary)
+    any_vocabulary.tokenizer = counting
+    word = (unit * 300_000)[:300_000]
+    (pieces,) = any_vocabulary.cut([word])
+    assert 1 <= len(pieces) <= 64
+    assert counting.characters <= 4 * 1024
+    assert word in any_vocabulary.shortened
+
+
+@pytest.mark.parametrize("length", [99, 100, 101, 500, 1023, 1024])
+def test_words_up_to_a_thousand_characters_have_the_pieces_they_always_had(any_vocabulary: PieceVocabulary, length: int) -> None:
+    word = ("Pain-in-the-knee/" * length)[:length]
+    whole = any_vocabulary.tokenizer.encode(" " + word, add_special_tokens=False).ids
+    assert any_vocabulary.cut([word]) == [tuple(whole if len(whole) <= 64 else whole[:48] + whole[-16:])]
+
+
+def test_long_words_are_not_remembered(any_vocabulary: PieceVocabulary) -> None:
+    words = ["a" * 100, "a" * 101, "knee", "-" * 80, "b-" * 500_000]
+    first = any_vocabulary.cut(words)
+    assert set(any_vocabulary._known) <= {"a" * 100, "knee", "-" * 80}
+    assert "knee" in any_vocabulary._known
+    assert any_vocabulary.cut(words) == first
+    assert sum(map(len, any_vocabulary.shortened)) < 10_000
+
+
+# --- plain forms -----------------------------------------------------------------------------------------------------
+
+HIDDEN = [
+    ("Ange\u200bla", "Angela"),
+    ("Ange\ufeffla", "Angela"),
+    ("Ange\u2060\u200bla", "Angela"),
+    ("An\u200dge\u200cla", "Angela"),
+    ("An\u200b\u200dgela", "Angela"),
+    ("Ａｎｇｅｌａ", "Angela"),
+    ("Ｊｅａｎ－Ｐａｕｌ", "Jean-Paul"),
+    ("Ａ\u200dｎｎａ", "Anna"),
+    ("ｅ\u0301", "é"),
+    ("２０２４", "2024"),
+    ("Mün\u00adchen", "München"),
+    ("Mu\u0308nchen", "München"),
+    ("Мос\u200dква", "Москва"),
+    ("𝐁𝐞𝐫𝐥𝐢𝐧", "Berlin"),
+    ("Paciﬁc", "Pacific"),
+    ("ｶﾞｽ", "ガス"),
+]
+UNCHANGED = [
+    *("knee", "[SEP]", "München", "m²", "½", "™", "…", "№", "ª", "´", "ﷺ", "，", "（", "！", "東京，大阪", "ℝ", "㈱"),
+    *(
+        "می\u200cخواهم",
+        "क्\u200dष",
+        "👨\u200d👩\u200d👧",
+        "❤\ufe0f",
+        "\u200b",
+        "\u00ad",
+        "\ufeff\u200b",
+        "\u200d\u200c",
+        "a\u200d",
+    ),
+]
+
+
+@pytest.mark.parametrize(("word", "plain"), HIDDEN)
+def test_a_hidden_name_has_the_pieces_of_the_plain_one(any_vocabulary: PieceVocabulary, word: str, plain: str) -> None:
+    assert plain_form(word) == plain
+    if any_vocabulary.frame.unknown not in any_vocabulary.cut([plain])[0]:
+        assert any_vocabulary.cut([word]) == any_vocabulary.cut([plain])
+
+
+@pytest.mark.parametrize("word", UNCHANGED)
+def test_what_a_vocabulary_may_know_stays(any_vocabulary: PieceVocabulary, word: str) -> None:
+    assert plain_form(word) == word
+    whole = tuple(any_vocabulary.tokenizer.encode(" " + word, add_special_tokens=False).ids)
+    reserved = any_vocabulary._reserved - {any_vocabulary.frame.unknown}
+    if whole and reserved.isdisjoint(whole):
+        assert any_vocabulary.cut([word]) == [whole]
+
+
+@given(
+    word=st.text(min_size=1) | st.text(st.sampled_from("aéА中ｅＡ－ﾞｶﬁ𝐁\u0301\u00ad\u200b\u200c\u200d\u2060\ufeff👍م"), min_size=1)
+)
+def test_the_plain_form_is_never_empty_and_is_its_own(word: str) -> None:
+    plain = plain_form(word)
+    assert plain
+    assert plain_form(plain) == plain
+    assert normalize("NFC", plain) == plain or plain == word
+
+
+def test_a_vocabulary_that_was_learned_from_split_accents_still_reads_them() -> None:
+    split = normalize("NFD", "é")
+    vocabulary = fresh_vocabulary([f"caf{split} caf{split}"] * 3, 60)
+    assert vocabulary.frame.unknown in vocabulary.tokenizer.encode(" café").ids
+    assert vocabulary.frame.unknown not in vocabulary.cut([f"caf{split}"])[0]
 
 
 def test_saving_and_loading_gives_the_same_vocabulary(any_vocabulary: PieceVocabulary, tmp_path: Path) -> None:

@@ -1,16 +1,20 @@
 """Words -> pieces, each distinct word cut once and remembered.
 
 Every word is cut by itself, as if a space stood before it: so its pieces depend on nothing around it and can be remembered,
-which makes tokenising many times cheaper than encoding whole sentences.
+which makes tokenising many times cheaper than encoding whole sentences. The tokenizer reads the plain form of a word: invisible
+characters, full-width letters and split accents do not hide a name. The word itself, and its place in the text, stay as they are.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections import OrderedDict
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from unicodedata import normalize
 
 from tokenizers import Tokenizer
 
@@ -19,10 +23,67 @@ from anyner.text.windows import Pieces
 
 _REMEMBERED = 200_000
 _SHORTENED = 10_000
+"""More than the windows that wait to be run can hold: a shortened word takes 64 pieces."""
 _MOST_PIECES = 64
 """A word of more pieces keeps its first three quarters and its end: ten thousand letters in a row are a word, not a document."""
 _LONGEST_UNKNOWN = 64
 """A longer word that becomes one unknown piece was given up by the tokenizer (WordPiece stops at 100 letters), not read."""
+_MOST_CHARACTERS = 1024
+"""Characters of a word that the tokenizer gets: WordPiece without its limit takes cubic time, and 64 pieces need no more."""
+_LONGEST_REMEMBERED = 100
+"""Longer words are cut anew each time: they seldom come back, and one may have a million characters."""
+
+_INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]+")
+_ALPHABETIC = "0-9A-Za-z\u00aa\u00b5\u00ba\u00c0-\u052f\u1c80-\u1c8f\u1d00-\u1fff\u2c60-\u2c7f\ua640-\ua69f\ua720-\ua7ff"
+"""Latin, Greek, Cyrillic and digits. Arabic and Indic scripts need their joiners, and so do emoji."""
+_IDLE_JOINERS = re.compile(f"(?<=[{_ALPHABETIC}])[\u200c\u200d]+(?=[{_ALPHABETIC}])")
+_WIDE = "０-９Ａ-Ｚａ-ｚ"
+# Full-width letters with the signs between them, half-width Katakana, Latin ligatures, mathematical letters. The rest of
+# NFKC is left out: vocabularies have pieces of their own for "²", "½", "™", "…" and full-width punctuation.
+_VARIANTS = re.compile(f"[{_WIDE}]++(?:[！-～][{_WIDE}]++)*+|[\uff66-\uff9f]+|[\ufb00-\ufb06]+|[\U0001d400-\U0001d7ff]+")
+
+
+def plain_form(word: str) -> str:
+    """The word in the letters that vocabularies have: NFC, no invisible characters, full-width letters as plain ones.
+
+    >>> plain_form("Ａｎｎａ"), plain_form("Mu\u0308n\u00adchen"), plain_form("m²")
+    ('Anna', 'München', 'm²')
+    """
+    if word.isascii():
+        return word
+    plain = _VARIANTS.sub(lambda variants: normalize("NFKC", variants[0]), _INVISIBLE.sub("", word))
+    return normalize("NFC", _IDLE_JOINERS.sub("", plain)) or word
+
+
+def _abridged(word: str) -> str:
+    """The start and the end of a word that is too long for the tokenizer."""
+    if len(word) <= _MOST_CHARACTERS:
+        return word
+    end = _MOST_CHARACTERS // 4
+    return word[: _MOST_CHARACTERS - end] + word[-end:]
+
+
+class ShortenedWords(Collection[str]):
+    """Words that were too long to be read whole: the newest ones, each as its start and its end."""
+
+    def __init__(self) -> None:
+        self._words: OrderedDict[str, None] = OrderedDict()
+
+    def add(self, word: str) -> None:
+        key = _abridged(word)
+        self._words[key] = None
+        self._words.move_to_end(key)
+        while len(self._words) > _SHORTENED:
+            self._words.popitem(last=False)
+
+    def __contains__(self, word: object) -> bool:
+        return isinstance(word, str) and _abridged(word) in self._words
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._words)
+
+    def __len__(self) -> int:
+        return len(self._words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +108,7 @@ class PieceVocabulary:
         self._reserved = {piece for piece, token in tokenizer.get_added_tokens_decoder().items() if token.special}
         self._known: dict[str, Pieces] = {}
         self._most = _MOST_PIECES
-        self.shortened: set[str] = set()
-        """Words that were too long to be read whole."""
+        self.shortened = ShortenedWords()
 
     def limit(self, pieces: int) -> None:
         """No word may have more pieces than a window has room for."""
@@ -66,17 +126,33 @@ class PieceVocabulary:
             return [known[word] for word in words]
 
     def _learn(self, words: Sequence[str]) -> dict[str, Pieces]:
-        """Remembers the words and returns what holds them all: another thread may empty the memory meanwhile."""
-        known = self._known
-        new = [word for word in dict.fromkeys(words) if word not in known]
-        if len(known) + len(new) > _REMEMBERED:
-            known = self._known = {word: known[word] for word in dict.fromkeys(words) if word in known}
-            if len(self.shortened) > _SHORTENED:  # not sooner: windows of words cut before may still be waiting
-                self.shortened.intersection_update(known)
-        encodings = self.tokenizer.encode_batch([" " + word for word in new], add_special_tokens=False)
-        for word, encoding in zip(new, encodings, strict=True):
-            known[word] = self._fitting(word, tuple(encoding.ids) or (self.frame.unknown,))
-        return known
+        """The pieces of these words; those that were read whole and are not long are remembered for later calls."""
+        known = self._known  # another thread may replace it meanwhile
+        distinct = dict.fromkeys(words)
+        found = {word: pieces for word in distinct if (pieces := known.get(word))}
+        new = [word for word in distinct if word not in found]
+        learned = dict(zip(new, self._read(new), strict=True))
+        kept = {w: pieces for w, pieces in learned.items() if len(w) <= _LONGEST_REMEMBERED and w not in self.shortened}
+        if len(known) + len(kept) > _REMEMBERED:
+            self._known = found | kept
+        else:
+            known.update(kept)
+        return found | learned
+
+    def _read(self, words: Sequence[str]) -> Iterator[Pieces]:
+        originals = [_abridged(word) for word in words]
+        forms = [plain_form(original) for original in originals]
+        for word, original, form, pieces in zip(words, originals, forms, self._tokenized(forms), strict=True):
+            if form != original and self.frame.unknown in pieces:
+                # A vocabulary that was learned from such words may know them only as they stand.
+                (as_it_stands,) = self._tokenized([original])
+                yield self._fitting(word, pieces if self.frame.unknown in as_it_stands else as_it_stands)
+            else:
+                yield self._fitting(word, pieces)
+
+    def _tokenized(self, words: Sequence[str]) -> list[Pieces]:
+        encodings = self.tokenizer.encode_batch([" " + word for word in words], add_special_tokens=False)
+        return [tuple(encoding.ids) or (self.frame.unknown,) for encoding in encodings]
 
     def _fitting(self, word: str, pieces: Pieces) -> Pieces:
         """The pieces, none of them special, or as many as a word may have; a word that is not read whole is noted."""
@@ -86,7 +162,7 @@ class PieceVocabulary:
             end = self._most // 4
             self.shortened.add(word)
             return pieces[: self._most - end] + pieces[len(pieces) - end :]
-        if len(word) > _LONGEST_UNKNOWN and pieces == (self.frame.unknown,):
+        if len(word) > _MOST_CHARACTERS or (len(word) > _LONGEST_UNKNOWN and pieces == (self.frame.unknown,)):
             self.shortened.add(word)
         return pieces
 
