@@ -11,6 +11,8 @@ from anyner.document import Document, checked_documents
 from anyner.errors import AnynerError
 from anyner.evaluation.evaluate import Evaluation, evaluate_documents
 from anyner.inference.recognizer import Recognizer
+from anyner.storage.files import DiskFullError
+from anyner.training.checkpoint import has_checkpoint
 from anyner.training.config import Recipe, changed
 from anyner.training.progress import Listener
 from anyner.training.run import TrainingResult, run
@@ -34,7 +36,11 @@ def train(
         raise AnynerError(f"a recipe is a YAML file, a dict or a Recipe, got {type(recipe).__name__}")
     elif changes:
         recipe = Recipe.of(changed(recipe.model_dump(mode="json", exclude_defaults=True), changes), "recipe")
-    return run(recipe, Path(output), resume, listener)
+    try:
+        return run(recipe, Path(output), resume, listener)
+    except DiskFullError as error:
+        then = "resume the training" if has_checkpoint(Path(output)) else "start again"
+        raise DiskFullError(f"{error}: free some space, then {then}") from None
 
 
 def evaluate(

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from anyner.errors import AnynerError
 from anyner.inference.config import WeightFormat
 from anyner.inference.recognizer import Recognizer
 from anyner.storage import save as saving
+from anyner.storage.files import DiskFullError
 from anyner.storage.load import load
 from anyner.storage.save import save
 
@@ -105,3 +107,18 @@ def test_a_form_that_is_not_there_is_refused_before_anything_is_written(recogniz
     with pytest.raises(AnynerError, match="weights"):
         save(recognizer, tmp_path / "m", "int4")  # type: ignore[arg-type]
     assert not files(tmp_path / "m")
+
+
+@pytest.mark.parametrize("writer", ["anyner.storage.save.save_file", "anyner.encoding.pieces.PieceVocabulary.save"])
+def test_a_full_disk_leaves_the_model_that_was_there(
+    recognizer: Recognizer, copied: Path, monkeypatch: pytest.MonkeyPatch, keys: Keys, writer: str
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    before = sorted(path.name for path in copied.iterdir())
+    monkeypatch.setattr(writer, full)
+    with pytest.raises(DiskFullError, match=r"copy.(model\.safetensors|tokenizer\.json): no space left on the disk$"):
+        save(recognizer, copied, overwrite=True)
+    assert sorted(path.name for path in copied.iterdir()) == before
+    assert keys(load(copied, "cpu")) == keys(recognizer)

@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+
+from anyner.errors import AnynerError
 
 CONFIG, WEIGHTS, CARD, METRICS, RECIPE = "config.json", "model.safetensors", "README.md", "metrics.json", "recipe.yaml"
 EPOCHS = "metrics.jsonl"
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+
+
+class DiskFullError(AnynerError):
+    """No space was left for a file. What lay there before is still there."""
+
+
+@contextmanager
+def room_for(path: Path) -> Iterator[None]:
+    """Turns a full disk, whichever library meets it, into one line that names the file."""
+    try:
+        yield
+    except Exception as error:  # tokenizers raises nothing more special
+        if not isinstance(error, DiskFullError) and not _no_room(error):
+            raise
+        raise DiskFullError(f"{path}: no space left on the disk") from None
+
+
+def _no_room(error: Exception) -> bool:
+    if isinstance(error, OSError):
+        return error.errno in _NO_ROOM
+    return any(f"(os error {number})" in str(error) for number in _NO_ROOM)  # as libraries in Rust tell it
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
@@ -16,13 +42,15 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     A link is followed; what is there and is no file (a pipe, a device) is written to as it is.
     """
     if path.exists() and not path.is_file():  # asked before links are followed: those of pipes lead nowhere
-        write(path)
+        with room_for(path):
+            write(path)
         return
     target = path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        write(temporary)
+        with room_for(path):
+            write(temporary)
         temporary.chmod(0o666 & ~_umask())  # some writers make files that only their owner can read
         temporary.replace(target)
     finally:

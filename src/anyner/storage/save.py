@@ -10,7 +10,7 @@ from safetensors.torch import save_file
 from anyner.errors import AnynerError
 from anyner.inference.config import WeightFormat
 from anyner.inference.recognizer import Recognizer
-from anyner.storage.files import CONFIG, WEIGHTS, write_text, write_whole
+from anyner.storage.files import CONFIG, WEIGHTS, room_for, write_text, write_whole
 from anyner.storage.quantized import to_stored
 
 
@@ -30,12 +30,15 @@ def save(recognizer: Recognizer, folder: str | Path, weights: WeightFormat = "fl
     stored = to_stored(kept, weights)
     with TemporaryDirectory(dir=target, prefix=".new.") as temporary:
         new = Path(temporary)
-        write_whole(new / WEIGHTS, lambda path: save_file(stored, path, metadata={"format": "pt"}))
-        recognizer.vocabulary.save(new)
-        if recognizer.model.encoder.features is not None:
-            recognizer.model.encoder.features.save(new)
+        with room_for(target / WEIGHTS):
+            write_whole(new / WEIGHTS, lambda path: save_file(stored, path, metadata={"format": "pt"}))
+        with room_for(target / "tokenizer.json"):
+            recognizer.vocabulary.save(new)
+            if recognizer.model.encoder.features is not None:
+                recognizer.model.encoder.features.save(new)
         files = list(new.iterdir())
-        write_text(new / CONFIG, config.model_dump_json(indent=2) + "\n")
+        with room_for(target / CONFIG):
+            write_text(new / CONFIG, config.model_dump_json(indent=2) + "\n")
         (target / CONFIG).unlink(missing_ok=True)  # without it there is no model: no other weights can go with the old one
         for file in (*files, new / CONFIG):
             file.replace(target / file.name)

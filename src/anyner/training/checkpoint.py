@@ -19,6 +19,7 @@ from torch import Tensor
 from anyner.encoding.gold import Example
 from anyner.errors import AnynerError
 from anyner.model import NerModel
+from anyner.storage.files import DiskFullError, room_for
 from anyner.training.average import Average
 
 _NAME, _NEW, _OLD = "checkpoint", "checkpoint.new", "checkpoint.old"
@@ -60,20 +61,29 @@ def number_of(labels: Sequence[str], examples: Sequence[Example]) -> str:
 def write_checkpoint(
     folder: Path, model: NerModel, optimizer: torch.optim.Optimizer, place: Place, average: Average | None = None
 ) -> None:
-    """Written beside the old one and swapped in, so that a kill at any moment leaves a whole one."""
+    """Written beside the old one and swapped in, so that a kill at any moment, or a full disk, leaves a whole one."""
     new, current, old = folder / _NEW, folder / _NAME, folder / _OLD
     shutil.rmtree(new, ignore_errors=True)
+    try:
+        with room_for(current):
+            _fill(new, model, optimizer, place, average)
+    except DiskFullError:
+        shutil.rmtree(new, ignore_errors=True)  # a part of it is of no use, and takes the space that is missing
+        raise
+    if current.exists():  # if not, the old one is all there is until the new one is in place
+        shutil.rmtree(old, ignore_errors=True)
+        current.rename(old)
+    new.rename(current)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _fill(new: Path, model: NerModel, optimizer: torch.optim.Optimizer, place: Place, average: Average | None) -> None:
     new.mkdir(parents=True)
     save_file(_on_host(model.state_dict()), new / "model.safetensors")
     save_file(_flat(optimizer.state_dict()["state"]), new / "optimizer.safetensors")
     if average is not None:
         save_file(_on_host(average.state()), new / "average.safetensors")
     (new / "place.json").write_text(json.dumps(asdict(place)), encoding="utf-8")
-    if current.exists():  # if not, the old one is all there is until the new one is in place
-        shutil.rmtree(old, ignore_errors=True)
-        current.rename(old)
-    new.rename(current)
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def has_checkpoint(folder: Path) -> bool:

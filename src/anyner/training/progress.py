@@ -14,6 +14,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from anyner.storage.files import room_for, write_text
+
 
 @dataclass(frozen=True, slots=True)
 class EpochRecord:
@@ -127,13 +129,13 @@ class MetricsFile:
         self.records = keep
         if writes:
             lines = path.read_text(encoding="utf-8").splitlines(keepends=True)[:keep] if path.is_file() else []
-            path.write_text("".join(lines), encoding="utf-8")
+            write_text(path, "".join(lines))
             self.records = len(lines)
 
     def add(self, record: EpochRecord) -> None:
         self.records += 1
         if self._writes:
-            with self._path.open("a", encoding="utf-8") as file:
+            with room_for(self._path), self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(record)) + "\n")
 
 
