@@ -76,12 +76,7 @@ def train(
     folder = output or Path("runs") / (recipe.stem if recipe else f"{ready.architecture}-{_plain_name(data or '')}")
     by_default = data is not None and not (encoder or resume) and ready.encoder.source == _DEFAULT_ENCODER  # see --set
     note = f"note: no --encoder given: training starts from {_DEFAULT_ENCODER}, an English encoder" if by_default else None
-    result = _run(ready, folder, resume, quiet, note)
-    outcome = result.outcome
-    dev = f"dev F1 {100 * outcome.best_f1:.2f}" if outcome.best_f1 is not None else "learned from dev as well"
-    typer.echo(f"{result.folder}: {dev} (epoch {outcome.best_epoch + 1} of {outcome.epochs})")
-    if outcome.best_f1 == 0:
-        tell_nothing_learned()
+    _tell(_run(ready, folder, resume, quiet, note))
 
 
 def _recipe_for(data: str, architecture: str, encoder: str, changes: list[str]) -> Recipe:
@@ -119,16 +114,28 @@ def _recipe_as(model: Path, recipe: Path | None, changes: list[str]) -> Recipe:
 
 def _run(recipe: Recipe, folder: Path, resume: bool, quiet: bool, note: str | None) -> TrainingResult:
     from anyner.api import train as train_recipe
+    from anyner.storage.files import DiskFullError
+    from anyner.training.checkpoint import has_checkpoint
     from anyner.training.loop import Interrupted
     from anyner.training.progress import TerminalListener
 
+    again = f"anyner train -o {shlex.quote(str(folder))} --resume"
     try:
         with nullcontext() if quiet else TerminalListener(note) as listener:
             return train_recipe(recipe, folder, resume=resume, listener=listener)
-    except Interrupted:
-        again = f"anyner train -o {shlex.quote(str(folder))} --resume"
+    except Interrupted as stopped:
         typer.echo(f"anyner: stopped, and all is saved: go on with: {again}", err=True)
-        raise typer.Exit(130) from None
+        raise typer.Exit(stopped.exit_code) from None
+    except DiskFullError as error:
+        raise AnynerError(f"{error}: {again}" if has_checkpoint(folder) else str(error)) from None
+
+
+def _tell(result: TrainingResult) -> None:
+    outcome = result.outcome
+    dev = f"dev F1 {100 * outcome.best_f1:.2f}" if outcome.best_f1 is not None else "learned from dev as well"
+    typer.echo(f"{result.folder}: {dev} (epoch {outcome.best_epoch + 1} of {outcome.epochs})")
+    if outcome.best_f1 == 0:
+        tell_nothing_learned()
 
 
 def _plain_name(data: str) -> str:

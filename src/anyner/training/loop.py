@@ -40,7 +40,11 @@ _AGREE_EVERY = 10
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C was pressed; everything needed to resume has been written."""
+    """Ctrl-C was pressed, or SIGTERM sent; everything needed to resume has been written."""
+
+    def __init__(self, exit_code: int = 130) -> None:
+        super().__init__()
+        self.exit_code = exit_code
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +274,7 @@ class Trainer:
             self.place = self._placed(epoch, batch, sums)
             self._write_checkpoint()
         if stop:
-            raise Interrupted
+            raise Interrupted(self._stop.exit_code)
 
     def _all_stop(self) -> bool:
         """Whether to stop now. Processes agree on the step now and then: one that left alone would leave the others waiting."""

@@ -1,0 +1,50 @@
+"""A training that is stopped, or has no room to write, says in one line how to go on."""
+
+from __future__ import annotations
+
+import errno
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import anyner_command
+
+from anyner.training.progress import TerminalListener
+
+TRAIN = ("train", "--data", "synthetic", "--encoder", "fresh")
+SMALL = (
+    *("--set", "data.synthetic.train=20", "--set", "data.synthetic.dev=5", "--set", "training.epochs=3"),
+    *("--set", "encoder.fresh_width=16", "--set", "encoder.fresh_layers=1", "--set", "encoder.fresh_vocabulary=200"),
+)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_saves_and_resume_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, code: int) -> None:
+    folder = tmp_path / "m"
+    with monkeypatch.context() as patched:
+        patched.setattr(TerminalListener, "epoch", lambda *_: signal.raise_signal(number))
+        stopped = anyner_command(*TRAIN, "-o", folder, *SMALL)
+    assert (stopped.code, stopped.out) == (code, "")
+    assert stopped.err.splitlines()[-1] == f"anyner: stopped, and all is saved: go on with: anyner train -o {folder} --resume"
+    resumed = anyner_command("train", "-q", "-o", folder, "--resume")
+    assert resumed.code == 0 and "of 3)" in resumed.out
+    assert len((folder / "metrics.jsonl").read_text().splitlines()) == 3
+
+
+def test_a_full_disk_is_one_line_that_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    folder = tmp_path / "m"
+    with monkeypatch.context() as patched:
+        patched.setattr("anyner.storage.save.save_file", full)
+        anyner_command(*TRAIN, "-q", "-o", folder, *SMALL).assert_one_line(
+            f"{folder / 'model.safetensors'}: no space left on the disk: free some space, then resume the training: "
+            f"anyner train -o {folder} --resume\n"
+        )
+    resumed = anyner_command("train", "-q", "-o", folder, "--resume")
+    assert resumed.code == 0 and "of 3)" in resumed.out
+    with monkeypatch.context() as patched:
+        patched.setattr("anyner.training.checkpoint.save_file", full)
+        anyner_command(*TRAIN, "-q", "-o", tmp_path / "n", *SMALL).assert_one_line("free some space, then start again\n")
