@@ -12,6 +12,7 @@ from accelerate import Accelerator, DistributedDataParallelKwargs
 
 from anyner.architectures.registry import head_class
 from anyner.architectures.settings import HeadConfig
+from anyner.corpora.corpus import summary
 from anyner.encoding.encoder import new_encoder
 from anyner.encoding.gold import Example, Opinion
 from anyner.encoding.pretrained import kept_settings
@@ -61,10 +62,7 @@ def run(
     _check_folder(folder, recipe, resume)
     accelerator.wait_for_everyone()  # nobody may write before all have looked
     data = data or read_data(recipe.data, recipe.text, dev_trains=recipe.chosen is not None)
-    if not any(document.entities for document in data.train):
-        raise AnynerError("data.train has no entity at all: there is nothing to learn")
-    if recipe.chosen is None and not any(document.entities for document in data.dev):
-        raise AnynerError("data.dev has no entity at all: no epoch and no threshold can be chosen on it")
+    _check_entities(recipe, data)
     recognizer, examples, check = prepare(recipe, data)
     recognizer.model.to(accelerator.device)
     _tell(listener, recipe, data, recognizer, check)
@@ -181,6 +179,14 @@ def _check_folder(folder: Path, recipe: Recipe, resume: bool) -> None:
     if (folder / RECIPE).is_file() and (before := Recipe.read(folder / RECIPE)) != recipe:
         key = next(name for name in Recipe.model_fields if getattr(before, name) != getattr(recipe, name))
         raise AnynerError(f"{folder}: '{key}' is not what the training began with: resume it as it was, or start a new one")
+
+
+def _check_entities(recipe: Recipe, data: Splits) -> None:
+    found = f"; {summary(data.problems)}" if data.problems else ""  # what the readers dropped may be the reason
+    if not any(document.entities for document in data.train):
+        raise AnynerError(f"data.train has no entity at all: there is nothing to learn{found}")
+    if recipe.chosen is None and not any(document.entities for document in data.dev):
+        raise AnynerError(f"data.dev has no entity at all: no epoch and no threshold can be chosen on it{found}")
 
 
 def _foreign(folder: Path) -> str | None:

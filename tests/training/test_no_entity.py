@@ -1,0 +1,36 @@
+"""Where a training finds no entity, what the readers dropped is told with it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import anyner
+from anyner.errors import AnynerError
+
+GOOD = {"text": "Anna saw Bern.", "entities": [{"label": "Person", "start": 0, "end": 4}]}
+OUTSIDE = {"text": "Anna saw Bern.", "entities": [{"label": "Person", "start": 0, "end": 99}]}
+
+
+def refused(folder: Path, train: list[object], dev: list[object]) -> str:
+    for name, records in (("train", train), ("dev", dev)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    with pytest.raises(AnynerError) as caught:
+        anyner.train({"data": {"folder": str(folder)}}, folder / "m")
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("split", ["train", "dev"])
+def test_the_readers_problem_is_told_with_file_line_and_count(tmp_path: Path, split: str) -> None:
+    bad: list[object] = [OUTSIDE, OUTSIDE]
+    told = refused(tmp_path, *((bad, [GOOD]) if split == "train" else ([GOOD], bad)))
+    assert told.startswith(f"data.{split} has no entity at all: ")
+    assert "; 2 problems in the files (2 dropped): " in told
+    assert f"{split}.jsonl:1: " in told and "99" in told
+
+
+def test_without_problems_nothing_is_added(tmp_path: Path) -> None:
+    assert refused(tmp_path, [{"text": "Anna."}], [GOOD]) == "data.train has no entity at all: there is nothing to learn"
