@@ -109,7 +109,7 @@ def main(
 
 
 def run() -> None:
-    """The entry point: exit code 0, 1 after an error, 2 after a usage error, 130 after Ctrl-C."""
+    """The entry point: exit code 0, 1 after an error, 2 after a usage error, 130 after Ctrl-C, 143 after SIGTERM."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")
     app(prog_name="anyner")
