@@ -11,9 +11,12 @@ from anyner.architectures.biaffine.config import Config
 from anyner.corpora.synthetic import synthetic
 from anyner.document import Document
 from anyner.encoding import pieces as pieces_module
+from anyner.encoding.pieces import plain_form
 from anyner.errors import AnynerError
+from anyner.inference.batching import window_size
 from anyner.inference.recognizer import Choice, Recognizer
 from anyner.overlap import sharing_pairs
+from anyner.storage.load import load
 from anyner.text.align import WordEntity
 from anyner.text.windows import Window
 
@@ -125,6 +128,58 @@ def test_coverage_holds_when_the_vocabulary_forgets_words_in_between(build: Any,
     monkeypatch.setattr(pieces_module, "_REMEMBERED", 20)
     texts = [f"Pain in the {LONG_WORD}", *(" ".join(f"w{i}n{j}" for j in range(10)) for i in range(10))]
     assert [document.coverage for document in build().predict(texts)] == [0.75] + [1.0] * 10
+
+
+# --- scripts and words of every kind ---------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def general() -> Recognizer:
+    return load("general-en", device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"),
+    [("Han", "中国人民在北京举行会议"), ("Korean", "한국어는 아름다운 "), ("codes", "9f8a7c6d5e4b3a21 "), ("Thai", "สวัสดีครับ")],
+)
+def test_the_encoder_reads_twice_as_much_of_a_text_twice_as_long(general: Recognizer, text: str, unit: str) -> None:
+    def pieces(size: int) -> tuple[int, int]:
+        windows = general.windows([Document((unit * size)[:size])])
+        seen = own = 0
+        for window in windows:
+            own += sum(map(len, window.pieces[seen - window.first_word :]))
+            seen = window.first_word + len(window.words)
+        return sum(window_size(window) for window in windows), own
+
+    (once, _), (twice, own) = pieces(10_000), pieces(20_000)
+    assert twice <= 2.2 * once
+    assert twice <= 2.2 * own, text
+
+
+@pytest.mark.parametrize(
+    ("person", "place"),
+    [
+        ("Ange\u200bla Merkel", "Ber\u200blin"),
+        ("Ange\ufeffla Mer\u2060kel", "Ber\u2060lin"),
+        ("An\u200dgela Mer\u200ckel", "Ber\u200dlin"),
+        ("Ａｎｇｅｌａ Ｍｅｒｋｅｌ", "Ｂｅｒｌｉｎ"),
+        ("Angela Mer\u00adkel", "Mün\u00adchen"),
+        ("Angela Merkel", "Mu\u0308nchen"),
+    ],
+)
+def test_invisible_characters_and_full_width_letters_do_not_hide_a_name(general: Recognizer, person: str, place: str) -> None:
+    found = general.predict(f"{person} lives in {place}.")
+    assert [(entity.label, entity.text) for entity in found.entities] == [("PER", person), ("LOC", place)]
+    plain = general.predict(f"Angela Merkel lives in {plain_form(place)}.")
+    assert [entity.score for entity in found.entities] == pytest.approx([entity.score for entity in plain.entities], abs=1e-5)
+
+
+def test_a_word_of_a_million_characters_is_forgotten(general: Recognizer) -> None:
+    before = sum(map(len, general.vocabulary._known))
+    for letter in "abcdefgh":
+        assert general.predict(letter * 1_000_000).coverage == 0.0
+    assert sum(map(len, general.vocabulary._known)) == before
+    assert sum(map(len, general.vocabulary.shortened)) < 20_000
 
 
 # --- windows that do not fit -----------------------------------------------------------------------------------------

@@ -53,8 +53,8 @@ def test_windows_cover_all_words_in_order_within_budget(words: list[str], budget
         stop = one.first_word + len(one.words)
         shared = stop - other.first_word
         assert 0 <= shared <= min(overlap, len(one.words) - 1)
-        room = budget - len(words[stop])
-        if shared < min(overlap, len(one.words) - 1):  # fewer than asked for only where the next word needs the room
+        room = min(budget - len(words[stop]), sum(map(len, one.words)) // 2)
+        if shared < min(overlap, len(one.words) - 1):  # fewer only where the next word needs the room, or for half a window
             larger = min(overlap, len(one.words) - 1)
             while larger // 2 > shared:
                 larger //= 2

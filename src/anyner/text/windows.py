@@ -106,8 +106,12 @@ class _Held:
         self.size += sum(map(len, pieces))
 
     def keep(self, overlap: int, room: int) -> None:
-        """Drops all but the last `overlap` words, or fewer if those would leave no room for the next word."""
+        """Drops all but the last `overlap` words, or fewer if those would leave no room for the next word.
+
+        Half of the window is the most: words of many pieces would otherwise be read again in window after window.
+        """
         kept = min(overlap, len(self.spans) - 1)
+        room = min(room, self.size // 2)
         while kept and sum(map(len, self.pieces[-kept:])) > room:
             kept //= 2
         self.first_word += len(self.spans) - kept
@@ -158,7 +162,9 @@ class WindowMerger:
         self._windows = 0
         self._stop = 0  # where the last window stopped, in words of the document
         self._newest: list[tuple[int, Entity]] = []  # the last window's entities with their middles, until the next one comes
-        self._open: list[Entity] = []  # those that a later window's entities may still meet
+        self._chain: list[Entity] = []  # those that start before the last window, each meeting another up to `_reach`
+        self._reach = 0
+        self._open: list[Entity] = []  # those after them that a later window's entities may still meet
         self._settled: list[Entity] = []
 
     def add(self, window: Window, entities: Iterable[WordEntity]) -> None:
@@ -177,23 +183,33 @@ class WindowMerger:
                 self._newest.append((middle, to_characters(entity, window.starts, window.ends, window.text)))
 
     def _settle(self, horizon: int) -> None:
-        """Applies the policy to what lies, with all it is chained to, before the character where the next window starts."""
+        """Applies the policy to what lies, with all it is chained to, before the character where the next window starts.
+
+        A chain may be as long as the document, so it is not walked again: only its reach matters to what comes after it.
+        """
         self._open.sort(key=attrgetter("start"))
-        reach = done = 0
-        for number, entity in enumerate(self._open):
-            if reach <= entity.start and reach <= horizon:
-                done = number
-            reach = max(reach, entity.end)
-        if reach <= horizon:
-            done = len(self._open)
-        self._settled.extend(resolve(self._open[:done], self._policy))
-        del self._open[:done]
+        taken = 0
+        for entity in self._open:
+            if entity.start >= horizon:
+                break
+            if entity.start >= self._reach:
+                self._close()
+            self._chain.append(entity)
+            self._reach = max(self._reach, entity.end)
+            taken += 1
+        del self._open[:taken]
+        if self._reach <= horizon:
+            self._close()
+
+    def _close(self) -> None:
+        self._settled.extend(resolve(self._chain, self._policy))
+        self._chain = []
 
     def entities(self) -> list[Entity]:
         """All entities, when every window has been added."""
         last = [entity for _, entity in self._newest]
         if self._windows <= 1:
             return last
-        self._settled.extend(resolve(self._open + last, self._policy))
-        self._open, self._newest = [], []
+        self._settled.extend(resolve(self._chain + self._open + last, self._policy))
+        self._chain, self._open, self._newest = [], [], []
         return self._settled
