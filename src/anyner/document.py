@@ -120,6 +120,8 @@ class Document:
     after: str = field(default="", compare=False)
     coverage: float = field(default=1.0, compare=False)
     """The share of the words that a model really read; 1.0 unless something was left out."""
+    unknown: float = field(default=0.0, compare=False)
+    """The share of the words with letters or digits that the model's vocabulary does not have."""
 
     def __post_init__(self) -> None:
         for text in (self.text, self.before, self.after):
@@ -156,13 +158,14 @@ class Document:
             in_characters.append(replace(entity, fragments=fragments))
         return cls(text=" ".join(listed), entities=tuple(in_characters), words=tuple(spans), **fields)
 
-    def with_entities(self, entities: Iterable[Entity], coverage: float = 1.0) -> Document:
+    def with_entities(self, entities: Iterable[Entity], coverage: float = 1.0, unknown: float = 0.0) -> Document:
         """The same text with predicted entities; of two that only white space tells apart, the better stays."""
         other = object.__new__(Document)  # text and words are already known to be good; only the entities need a look
         for name in Document.__slots__:
             object.__setattr__(other, name, getattr(self, name))
         object.__setattr__(other, "entities", tuple(_without_twins(_in_order(entities, self.text))))
         object.__setattr__(other, "coverage", coverage)
+        object.__setattr__(other, "unknown", unknown)
         return other
 
     def to_json(self) -> dict[str, Any]:
@@ -176,6 +179,8 @@ class Document:
             plain["labels"] = sorted(self.labels)
         if self.coverage != 1.0:
             plain["coverage"] = self.coverage
+        if self.unknown:
+            plain["unknown"] = self.unknown
         return plain
 
 

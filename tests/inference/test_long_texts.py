@@ -56,7 +56,7 @@ def test_a_long_text_is_read_whole_and_merged_by_the_rule(build: Any, documents:
     windows = small.windows([text])
     assert len(windows) > 20
     decoding = small.decoding(Choice())
-    expected = merged_slowly(windows, small._decoded(windows, decoding, 2048))
+    expected = merged_slowly(windows, small._read(windows, decoding))
     found = small.predict(text, batch_tokens=64)
     assert found.coverage == 1.0
     assert len(expected) > 200

@@ -96,6 +96,50 @@ def test_other_types_are_refused_in_one_line(recognizer: Recognizer, wrong: Any)
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(("wrong", "shown"), [(float("nan"), r"nan \(float\)"), (None, r"None \(NoneType\)"), (7, r"7 \(int\)")])
+def test_a_wrong_text_in_a_list_is_named_before_any_is_read(recognizer: Recognizer, wrong: Any, shown: str) -> None:
+    def read(*_: Any) -> Any:
+        raise AssertionError("read too early")
+
+    recognizer._proposer.propose_batch = read  # type: ignore[method-assign]
+    try:
+        with pytest.raises(AnynerError, match=rf"texts\[3\] is {shown}: expected a str or a Document"):
+            recognizer.predict(["a", "b", Document("c"), wrong, "d"])
+        with pytest.raises(InvalidInputError, match=r"texts\[1\]: the text has a lone surrogate"):
+            recognizer.predict(["a", "\ud800"])
+    finally:
+        del recognizer._proposer.propose_batch
+
+
+class Series:
+    """What a column of a table is here: an iterable of texts that is no list."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self._texts = texts
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+
+class DataFrame:
+    """What a table is here: it has columns, and gives their names when it is iterated over."""
+
+    def __init__(self, **columns: list[str]) -> None:
+        self.columns = list(columns)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+
+def test_a_table_is_refused_and_a_column_of_it_is_read(recognizer: Recognizer) -> None:
+    table: Any = DataFrame(id=["1"], note=["Pain in the knee."])
+    for call in (recognizer.predict, recognizer.stream):
+        with pytest.raises(AnynerError, match=r"got a DataFrame with columns id, note: pass one column, as in df\[.text.\]"):
+            call(table)
+    texts = ["Pain in the knee.", "Dr. Smith"]
+    assert_same(recognizer.predict(Series(texts)), recognizer.predict(texts))
+
+
 @pytest.mark.parametrize("wrong", ["a text", Document("a"), b"x", {"a": 1}, 7])
 def test_a_stream_wants_many_texts(recognizer: Recognizer, wrong: Any) -> None:
     with pytest.raises(AnynerError, match="expected"):
@@ -220,30 +264,6 @@ def test_decoding_holds_the_models_own_settings(recognizer: Recognizer) -> None:
 # --- streams ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_stream_reads_no_farther_ahead_than_its_buffer(recognizer: Recognizer) -> None:
-    text = "Pain in the left knee and the right hip of the patient."
-    pieces = sum(map(len, recognizer.windows([Document(text)])[0].pieces))
-    read = 0
-
-    def texts() -> Iterator[str]:
-        nonlocal read
-        for _ in range(3000):
-            read += 1
-            yield text
-
-    batch_tokens = 128
-    ahead = 8 * batch_tokens // pieces + 1
-    stream = recognizer.stream(texts(), batch_tokens=batch_tokens)
-    assert read == 0
-    for number, document in enumerate(stream):
-        assert document.text == text
-        assert number < read <= number + 1 + ahead
-        if number == 600:
-            break
-    assert 600 < read < 600 + 2 * ahead
-    assert read < 3000
-
-
 def test_a_stream_keeps_the_order_with_empty_texts_in_between(recognizer: Recognizer, documents: tuple[Document, ...]) -> None:
     texts = ["", documents[0].text, " ", documents[1].text, "", ""] * 20
     found = list(recognizer.stream(iter(texts), batch_tokens=16))
@@ -253,7 +273,7 @@ def test_a_stream_keeps_the_order_with_empty_texts_in_between(recognizer: Recogn
 
 def test_a_wrong_text_in_a_stream_is_told_when_it_is_reached(recognizer: Recognizer) -> None:
     stream = recognizer.stream(iter(["knee", 5]), batch_tokens=1)  # type: ignore[list-item]
-    with pytest.raises(AnynerError, match="got int"):
+    with pytest.raises(AnynerError, match=r"texts\[1\] is 5 \(int\): expected a str or a Document"):
         list(stream)
 
 

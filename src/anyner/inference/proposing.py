@@ -52,15 +52,25 @@ class Proposer:
         sizes = [window_size(window) + self.extra for window in windows]
         order = longest_first(windows)
         plan = list(batches(sizes, order, batch_tokens))
+        with self._evaluating() as was_training:
+            # No thread beside this one: both would run Python, and handing its lock to and fro costs more than the wait it hides.
+            for places in plan:
+                proposals = self._run([windows[place] for place in places], decoding, was_training)
+                yield Proposed(tuple(places), proposals)
+
+    def propose_batch(self, windows: Sequence[Window], decoding: Decoding) -> HostProposals:
+        """Proposals of windows that are one batch already."""
+        with self._evaluating() as was_training:
+            return self._run(windows, decoding, was_training)
+
+    @contextmanager
+    def _evaluating(self) -> Iterator[bool]:
+        """The model in evaluation mode, and afterwards in the mode it was in; gives whether that was training."""
         was_training = self.model.training
         if was_training:  # going through all modules takes as long as a tenth of a short sentence
             self.model.eval()
         try:
-            # No thread beside this one: both would run Python, and handing its lock to and fro costs more than the wait it hides.
-            for places in plan:
-                with self._without_gradients(was_training):
-                    proposals = self._run([windows[place] for place in places], decoding)
-                yield Proposed(tuple(places), proposals)
+            yield was_training
         finally:
             if was_training:
                 self.model.train()
@@ -73,11 +83,12 @@ class Proposer:
             return torch.no_grad()
         return torch.inference_mode()
 
-    def _run(self, windows: Sequence[Window], decoding: Decoding) -> HostProposals:
+    def _run(self, windows: Sequence[Window], decoding: Decoding, training_goes_on: bool) -> HostProposals:
         """One batch, from windows to arrays on the host."""
-        batch = batch_of(windows, self.vocabulary.frame, self.prompt, self.model.encoder.features).to(self.device)
-        with arithmetic(self.device, self.precision):
-            return self.model.propose(batch, decoding, self.draw).on_host()
+        with self._without_gradients(training_goes_on):
+            batch = batch_of(windows, self.vocabulary.frame, self.prompt, self.model.encoder.features).to(self.device)
+            with arithmetic(self.device, self.precision):
+                return self.model.propose(batch, decoding, self.draw).on_host()
 
 
 @contextmanager

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import reprlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
 from typing import Any, overload
 
@@ -13,20 +13,21 @@ from anyner.architectures.settings import Decoding
 from anyner.document import Document
 from anyner.encoding.encoder import Encoder
 from anyner.encoding.pieces import PieceVocabulary
-from anyner.errors import AnynerError
-from anyner.inference.batching import window_size
+from anyner.errors import AnynerError, InvalidInputError
 from anyner.inference.config import ModelConfig, Precision
+from anyner.inference.pool import Flush, Pool
 from anyner.inference.proposing import Proposer
+from anyner.inference.streaming import Assembly, Progress, Stream, UnknownWords
 from anyner.model import NerModel
 from anyner.overlap import Policy, checked_policy
 from anyner.text.align import WordEntity
 from anyner.text.config import TextConfig
-from anyner.text.windows import Window, WindowMerger, windows_of
+from anyner.text.windows import Window, windows_of
 
-BATCH_TOKENS, GPU_BATCH_TOKENS = 16_384, 65_536
-"""Pieces of a batch: larger batches have more padding, which a GPU hardly feels beside starting its kernels more often."""
-_BUFFERED_BATCHES = 8
-_WAITING = 20_000
+BATCH_TOKENS, CPU_BATCH_TOKENS, GPU_BATCH_TOKENS = 16_384, 1024, 65_536
+"""Pieces of a batch. A GPU hardly feels the padding of large batches beside starting its kernels more often; a CPU is fastest
+while what a batch computes stays in its caches."""
+_DEFAULT_TOKENS = {"cpu": CPU_BATCH_TOKENS, "cuda": GPU_BATCH_TOKENS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +55,21 @@ class Recognizer:
         self.budget = word_budget(model, vocabulary, config)
         vocabulary.limit(self.budget)
         self._proposer = Proposer(model, vocabulary, prompt_pieces(model, vocabulary), config.seed, precision)
+        self._unknown = UnknownWords(unknown_piece(vocabulary))
 
     @overload
     def predict(self, texts: str | Document, **chosen: Any) -> Document: ...
     @overload
-    def predict(self, texts: Sequence[str] | Sequence[Document], **chosen: Any) -> list[Document]: ...
-    def predict(self, texts: str | Document | Sequence[str] | Sequence[Document], **chosen: Any) -> Document | list[Document]:
+    def predict(self, texts: Iterable[str] | Iterable[Document], **chosen: Any) -> list[Document]: ...
+    def predict(self, texts: str | Document | Iterable[str] | Iterable[Document], **chosen: Any) -> Document | list[Document]:
         """One text gives one document; a list of texts gives a list. A list of words is `predict_words`.
 
         `chosen`: options, thresholds, overlap, batch_tokens, as `stream` takes them.
         """
         if isinstance(texts, str | Document):
-            return next(self.stream([texts], **chosen))
-        return list(self.stream(texts, **chosen))
+            return next(self.stream([texts if isinstance(texts, Document) else Document(texts)], **chosen))
+        _check_texts(texts)
+        return list(self.stream(list(documents_in(texts)), **chosen))  # all are looked at before the first is read
 
     def predict_words(self, words: Sequence[str], **chosen: Any) -> Document:
         """Entities of one sentence that is already cut into words."""
@@ -76,16 +79,21 @@ class Recognizer:
 
     def stream(
         self,
-        texts: Iterable[str | Document],
+        texts: Iterable[str | Document | Flush],
         *,
         batch_tokens: int | None = None,
         options: Mapping[str, Any] | None = None,
         thresholds: Mapping[str, float] | None = None,
         overlap: str | None = None,
+        progress: Progress | None = None,
     ) -> Iterator[Document]:
-        """Documents with their entities, in order, in memory that does not grow with their number or length."""
-        if isinstance(texts, str | bytes | Document | Mapping) or not isinstance(texts, Iterable):
-            raise AnynerError(f"texts or Documents in a list or another iterable are expected, got {type(texts).__name__}")
+        """Documents with their entities, in order, in memory that does not grow with their number or length.
+
+        The first come as soon as the texts fill one batch. Texts wait for others of like length; `FLUSH` (of
+        `anyner.inference.pool`) among them has those that wait run at once, for a source that pauses. `progress` is called after
+        every batch with the number of words read so far.
+        """
+        _check_texts(texts)
         batch_tokens = self.batch_tokens if batch_tokens is None else batch_tokens
         for name, given in (("options", options), ("thresholds", thresholds)):
             if not isinstance(given, Mapping | None):
@@ -93,35 +101,18 @@ class Recognizer:
         if not isinstance(batch_tokens, int) or batch_tokens < 1:
             raise AnynerError(f"batch_tokens is {batch_tokens!r}, but a batch needs at least one token")
         decoding = self.decoding(Choice(options, thresholds, overlap))
-        return self._stream(map(as_document, texts), decoding, batch_tokens)
+        stream = Stream(
+            self._windows,
+            partial(self._read, decoding=decoding),
+            Pool(batch_tokens, self._proposer.extra),
+            Assembly(decoding.policy, self.vocabulary.shortened, self._unknown),
+            progress,
+        )
+        return stream.documents(documents_in(texts))
 
-    def _stream(self, documents: Iterator[Document], decoding: Decoding, batch_tokens: int) -> Iterator[Document]:
-        assembly = Assembly(decoding.policy, self.vocabulary.shortened)
-        held: list[Window] = []
-        size = 0
-        for number, document in enumerate(documents):
-            assembly.expect(document)
-            ready: list[Document] = []
-            for window in self._windows(document, number):
-                held.append(window)
-                size += window_size(window)
-                if size >= _BUFFERED_BATCHES * batch_tokens:
-                    ready += self._through(held, assembly, decoding, batch_tokens, beyond=number)
-                    held, size = [], 0
-            if assembly.full:
-                ready += self._through(held, assembly, decoding, batch_tokens, beyond=number + 1)
-                held, size = [], 0
-            yield from ready
-            yield from assembly.finished(beyond=held[0].document if held else number + 1)
-        yield from self._through(held, assembly, decoding, batch_tokens, beyond=None)
-
-    def _through(
-        self, held: Sequence[Window], assembly: Assembly, decoding: Decoding, batch_tokens: int, beyond: int | None
-    ) -> list[Document]:
-        """Runs the windows held and gives the documents before number `beyond`, which are then finished."""
-        with collector_paused():
-            assembly.add(held, self._decoded(held, decoding, batch_tokens))
-            return list(assembly.finished(beyond))
+    def _read(self, windows: Sequence[Window], decoding: Decoding) -> Sequence[Sequence[WordEntity]]:
+        """The entities of windows that are one batch."""
+        return self.model.head.decode(self._proposer.propose_batch(windows, decoding), len(windows), decoding)
 
     def _windows(self, document: Document, number: int) -> Iterator[Window]:
         return windows_of(document, number, self.config.text, self.budget, self.vocabulary.cut)
@@ -130,18 +121,10 @@ class Recognizer:
         """All windows of the documents, in order."""
         return [window for number, document in enumerate(documents) for window in self._windows(document, number)]
 
-    def _decoded(self, windows: Sequence[Window], decoding: Decoding, batch_tokens: int) -> list[list[WordEntity]]:
-        entities: list[list[WordEntity]] = [[] for _ in windows]
-        for proposed in self._proposer.propose(windows, decoding, batch_tokens):
-            decoded = self.model.head.decode(proposed.proposals, len(proposed.places), decoding)
-            for place, found in zip(proposed.places, decoded, strict=True):
-                entities[place] = found
-        return entities
-
     @property
     def batch_tokens(self) -> int:
         """Pieces of a batch unless a call says otherwise."""
-        return GPU_BATCH_TOKENS if self._proposer.device.type == "cuda" else BATCH_TOKENS
+        return _DEFAULT_TOKENS.get(self._proposer.device.type, BATCH_TOKENS)
 
     @property
     def proposer(self) -> Proposer:
@@ -167,70 +150,44 @@ class Recognizer:
         return Decoding(tuple(head.labels), thresholds, policy, head.config, options)
 
 
-class Assembly:
-    """Puts windows' entities together into documents and gives finished documents back in order."""
-
-    def __init__(self, policy: Policy, shortened: Collection[str]) -> None:
-        self._policy = policy
-        self._shortened = shortened
-        self._waiting: dict[int, Document] = {}
-        self._mergers: dict[int, WindowMerger] = {}
-        self._words: dict[int, tuple[int, int]] = {}  # words seen, words not read whole; what windows share counts once
-        self._next = 0
-
-    @property
-    def full(self) -> bool:
-        """Whether enough documents wait: texts without a word would otherwise pile up behind a window that has not run yet."""
-        return len(self._waiting) >= _WAITING
-
-    def expect(self, document: Document) -> None:
-        self._waiting[self._next + len(self._waiting)] = document
-
-    def add(self, windows: Sequence[Window], entities: Sequence[Sequence[WordEntity]]) -> None:
-        for window, found in zip(windows, entities, strict=True):
-            merger = self._mergers.get(window.document)
-            if merger is None:
-                merger = self._mergers[window.document] = WindowMerger(self._policy)
-            merger.add(window, found)
-            seen, short = self._words.get(window.document, (0, 0))
-            if self._shortened:
-                short += sum(word in self._shortened for word in window.words[seen - window.first_word :])
-            self._words[window.document] = (window.first_word + len(window.words), short)
-
-    def finished(self, beyond: int | None) -> Iterator[Document]:
-        """Every document before number `beyond`; None: all that are left."""
-        while self._next in self._waiting and (beyond is None or self._next < beyond):
-            document = self._waiting.pop(self._next)
-            seen, short = self._words.pop(self._next, (0, 0))
-            merger = self._mergers.pop(self._next, None)
-            found = merger.entities() if merger else []
-            yield document.with_entities(found, coverage=1.0 - short / seen if short else 1.0)
-            self._next += 1
+def documents_in(texts: Iterable[str | Document | Flush]) -> Iterator[Document | Flush]:
+    """Documents of texts; what is neither is refused with its place."""
+    for place, text in enumerate(texts):
+        if isinstance(text, Document | Flush):
+            yield text
+        elif isinstance(text, str):
+            yield _document(text, place)
+        else:
+            shown = " ".join(reprlib.repr(text).split())
+            raise AnynerError(f"texts[{place}] is {shown} ({type(text).__name__}): expected a str or a Document")
 
 
-@contextmanager
-def collector_paused() -> Iterator[None]:
-    """Python's search for reference cycles rests: decoding makes many small objects but no cycle: a third of its time."""
-    was_on = gc.isenabled()
-    gc.disable()
+def _document(text: str, place: int) -> Document:
     try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
-
-
-def as_document(text: str | Document) -> Document:
-    if isinstance(text, Document):
-        return text
-    if isinstance(text, str):
         return Document(text)
-    raise AnynerError(f"a text or a Document is expected, got {type(text).__name__}")
+    except InvalidInputError as error:
+        raise InvalidInputError(f"texts[{place}]: {error}") from None
+
+
+def _check_texts(texts: object) -> None:
+    """Refuses what is no iterable of texts. Iterating over a table gives the names of its columns."""
+    if hasattr(texts, "columns"):
+        named = ", ".join(map(str, list(texts.columns)[:5]))
+        raise AnynerError(f'expected texts, got a {type(texts).__name__} with columns {named}: pass one column, as in df["text"]')
+    if isinstance(texts, str | bytes | Document | Mapping) or not isinstance(texts, Iterable):
+        raise AnynerError(f"texts or Documents in a list or another iterable are expected, got {type(texts).__name__}")
 
 
 def prompt_pieces(model: NerModel, vocabulary: PieceVocabulary) -> tuple[int, ...]:
     words = model.head.config.prompt(model.labels)
     return tuple(piece for pieces in vocabulary.cut(words) for piece in pieces) if words else ()
+
+
+def unknown_piece(vocabulary: PieceVocabulary) -> int | None:
+    """The piece of unknown words; None for a tokenizer without one, where an ordinary piece stands in for it."""
+    piece = vocabulary.frame.unknown
+    named = (vocabulary.tokenizer.id_to_token(piece) or "").startswith(("[", "<"))
+    return piece if named or piece not in vocabulary.cut(["a"])[0] else None
 
 
 def window_pieces(encoder: Encoder, text: TextConfig) -> int:
