@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -22,8 +24,13 @@ def check_writable(path: Path) -> None:
         raise AnynerError(f"{path}: cannot be written: it is a folder")
 
 
+def is_device(path: Path) -> bool:
+    """Whether it is there and is neither a file nor a folder: a pipe, a terminal."""
+    return path.exists() and not path.is_file() and not path.is_dir()
+
+
 def write_out(path: Path | None, write: Callable[[TextIO], object]) -> None:
-    """Lets `write` fill stdout, or a file that replaces `path` only when it is whole."""
+    """Lets `write` fill stdout, or a file that replaces `path` only when it is whole, packed if its name ends in .gz or .xz."""
     from anyner.storage.files import write_whole
 
     if path is None:
@@ -31,7 +38,7 @@ def write_out(path: Path | None, write: Callable[[TextIO], object]) -> None:
         return
 
     def fill(temporary: Path) -> None:
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
+        with _opened(temporary, path) as file:
             write(file)
 
     try:
@@ -40,19 +47,56 @@ def write_out(path: Path | None, write: Callable[[TextIO], object]) -> None:
         raise AnynerError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
+@contextmanager
+def _opened(temporary: Path, path: Path) -> Iterator[TextIO]:
+    from anyner.corpora.textfiles import packing
+
+    if is_device(temporary):
+        with temporary.open("w", encoding="utf-8", newline="\n") as file:
+            yield file
+        return
+    temporary.unlink(missing_ok=True)  # a process that was killed may have had the same number
+    with packing(temporary, path.suffix.lower()) as stream, TextIOWrapper(stream, encoding="utf-8", newline="\n") as file:
+        yield file
+
+
+class Progress:
+    """How far a run is and how fast, on stderr; it is wiped out at the end."""
+
+    def __init__(self, show: bool) -> None:
+        self._show = show
+        self._documents = self._words = 0
+        self._began = self._shown = time.monotonic()
+
+    def words(self, number: int) -> None:
+        """Words read so far: a single document may take hours."""
+        self._words = number
+        self._tell()
+
+    def counted(self, documents: Iterable[Document]) -> Iterator[Document]:
+        self._began = self._shown = time.monotonic()
+        try:
+            for document in documents:
+                self._documents += 1
+                self._tell()
+                yield document
+        finally:
+            if self._shown > self._began:
+                print("\r\x1b[K", end="", file=sys.stderr)
+
+    def _tell(self) -> None:
+        now = time.monotonic()
+        if not self._show or now - self._shown <= _SECONDS_BETWEEN_COUNTS:
+            return
+        self._shown = now
+        of, number = ("words ", self._words) if self._words else ("", self._documents)
+        read = f"{self._documents:,} documents" + (f", {self._words:,} words" if self._words else "")
+        print(f"\r{read}, {number / (now - self._began):,.0f} {of}a second\x1b[K", end="", file=sys.stderr, flush=True)
+
+
 def counted(documents: Iterable[Document], show: bool) -> Iterator[Document]:
     """The documents; if `show`, their number so far appears on stderr, and is wiped out at the end."""
-    began = shown = time.monotonic()
-    try:
-        for number, document in enumerate(documents, 1):
-            if show and time.monotonic() - shown > _SECONDS_BETWEEN_COUNTS:
-                shown = time.monotonic()
-                print(f"\r{number:,} documents, {number / (shown - began):,.0f} a second\x1b[K", end="", file=sys.stderr)
-                sys.stderr.flush()
-            yield document
-    finally:
-        if shown > began:
-            print("\r\x1b[K", end="", file=sys.stderr)
+    return Progress(show).counted(documents)
 
 
 def tell_nothing_learned() -> None:

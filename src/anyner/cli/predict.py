@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TextIO
@@ -21,7 +23,7 @@ from anyner.cli.choices import (
     read_options,
     read_thresholds,
 )
-from anyner.cli.output import check_writable, counted, write_out
+from anyner.cli.output import Progress, check_writable, is_device, write_out
 from anyner.errors import AnynerError
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
 _WIDTH_OF_FILES = 100
 _FILE_ENDINGS = (".txt", ".jsonl", ".json", ".conll", ".ann", ".gz", ".xz")
+_PACKED = (".gz", ".xz")
 
 
 class OutputFormat(StrEnum):
@@ -38,7 +41,12 @@ class OutputFormat(StrEnum):
     HTML = "html"
 
 
-_BY_ENDING = {".jsonl": OutputFormat.JSONL, ".html": OutputFormat.HTML, ".htm": OutputFormat.HTML}
+_BY_ENDING = {
+    ".txt": OutputFormat.TEXT,
+    ".jsonl": OutputFormat.JSONL,
+    ".html": OutputFormat.HTML,
+    ".htm": OutputFormat.HTML,
+}
 
 
 def predict(
@@ -54,7 +62,10 @@ def predict(
     format: Annotated[  # noqa: A002
         OutputFormat | None, typer.Option(help="Default: as the ending of OUT says, else text, a drawing.")
     ] = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="OUT", help="A file; for brat a new folder.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="OUT", help="A file, packed if it ends in .gz or .xz; for brat a new folder."),
+    ] = None,
     lines: Annotated[bool, typer.Option("--lines", help="Every line of stdin or of a .txt file is a document.")] = False,
     overlap: OverlapOption = None,
     threshold: ThresholdOption = None,
@@ -81,23 +92,36 @@ def predict(
     chosen = format or _format_of(output)
     _check_target(chosen, output)
     thresholds, options = read_thresholds(threshold), read_options(option)
-    from anyner.cli.texts import documents_of
+    from anyner.cli.texts import documents_as_they_come
 
     recognizer = load_model(model, device)
     blank = next((label for label in recognizer.config.labels if len(label.split()) > 1), None)
     if chosen is OutputFormat.BRAT and blank is not None:
         raise AnynerError(f"brat cannot hold the model's label {blank!r}, for the white space in it: choose another format")
+    mixed = output is None and sys.stdout.isatty()  # results on the same screen would be torn apart by a counter
+    progress = Progress(show=sys.stderr.isatty() and not mixed)
     documents = recognizer.stream(
-        documents_of(text, files or (), lines, recognizer.config.text.context),
+        documents_as_they_come(text, files or (), lines, recognizer.config.text.context),
         options=options,
         thresholds=thresholds,
         overlap=overlap,
-        **({"batch_tokens": batch_tokens} if batch_tokens else {}),
+        batch_tokens=batch_tokens,
+        progress=progress.words,
     )
-    mixed = output is None and sys.stdout.isatty()  # results on the same screen would be torn apart by a counter
     unread = _Unread()
-    _write(unread.watched(counted(documents, show=sys.stderr.isatty() and not mixed)), chosen, output)
+    with _without_warnings():
+        _write(unread.watched(progress.counted(documents)), chosen, output)
     unread.tell()
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Unknown words are told at the end, in one line of our own."""
+    from anyner.inference.streaming import UnknownWordsWarning
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownWordsWarning)
+        yield
 
 
 def _names_a_file(text: str) -> bool:
@@ -109,34 +133,42 @@ def _names_a_file(text: str) -> bool:
 
 
 def _format_of(output: Path | None) -> OutputFormat:
-    if output is None or output.suffix.lower() == ".txt":
+    if output is None:
         return OutputFormat.TEXT
     check_writable(output)
-    if output.suffix.lower() not in _BY_ENDING and not _is_device(output):
+    plain = output.with_suffix("") if output.suffix.lower() in _PACKED else output
+    if plain.suffix.lower() not in _BY_ENDING and not is_device(output):
         raise AnynerError(f"{output}: its name does not say which format: add --format, one of {', '.join(OutputFormat)}")
-    return _BY_ENDING.get(output.suffix.lower(), OutputFormat.TEXT)
-
-
-def _is_device(path: Path) -> bool:
-    return path.exists() and not path.is_file() and not path.is_dir()
+    return _BY_ENDING.get(plain.suffix.lower(), OutputFormat.TEXT)
 
 
 class _Unread:
-    """Counts documents that were not read whole: whoever does not look at `coverage` should hear of it too."""
+    """Counts documents that were not read well: whoever does not look at their fields should hear of it too."""
 
     def __init__(self) -> None:
-        self._documents, self._least = 0, 1.0
+        self._all = self._short = self._unknown = 0
+        self._least = 1.0
 
     def watched(self, documents: Iterable[Document]) -> Iterator[Document]:
+        from anyner.inference.streaming import mostly_unknown
+
         for document in documents:
-            self._documents += document.coverage < 1
+            self._all += 1
+            self._short += document.coverage < 1
             self._least = min(self._least, document.coverage)
+            self._unknown += mostly_unknown(document)
             yield document
 
     def tell(self) -> None:
-        if self._documents:
+        if self._short:
             least = f"{100 * self._least:.2f} %"
-            typer.echo(f"{self._documents} documents have words too long to be read whole (coverage {least} at least)", err=True)
+            typer.echo(f"{self._short} documents have words too long to be read whole (coverage {least} at least)", err=True)
+        if self._unknown:
+            typer.echo(
+                f"{self._unknown} of {self._all} documents: most words are not in the model's vocabulary, so their entities are "
+                "missed; use a model for their language",
+                err=True,
+            )
 
 
 def _check_target(chosen: OutputFormat, output: Path | None) -> None:
@@ -160,7 +192,15 @@ def _write(documents: Iterable[Document], chosen: OutputFormat, output: Path | N
         OutputFormat.JSONL: _write_jsonl,
         OutputFormat.HTML: _write_html,
     }
-    write_out(output, lambda file: writers[chosen](documents, file))
+    live = output is None or is_device(output)
+    write_out(output, lambda file: writers[chosen](_flushed(documents, file) if live else documents, file))
+
+
+def _flushed(documents: Iterable[Document], file: TextIO) -> Iterator[Document]:
+    """The documents; what was written of one is on its way before the next is waited for."""
+    for document in documents:
+        yield document
+        file.flush()
 
 
 def _write_jsonl(documents: Iterable[Document], file: TextIO) -> None:
@@ -168,7 +208,6 @@ def _write_jsonl(documents: Iterable[Document], file: TextIO) -> None:
 
     for document in documents:
         file.write(json.dumps(document.to_json(), ensure_ascii=False) + "\n")
-        file.flush()
 
 
 def _write_html(documents: Iterable[Document], file: TextIO) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import select
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from io import UnsupportedOperation
 from pathlib import Path
+from typing import BinaryIO
 
 import typer
 
@@ -12,7 +15,9 @@ from anyner.cli.corpus import STDIN, is_there, read_corpus, tell_problems
 from anyner.corpora.textfiles import BYTE_ORDER_MARK, numbered_lines, whole_text
 from anyner.document import Document
 from anyner.errors import AnynerError, InvalidInputError
+from anyner.inference.pool import FLUSH, Flush
 
+_AT_ONCE = 65_536
 _TEXT_ENDINGS = (".txt", ".txt.gz", ".txt.xz")
 
 
@@ -21,13 +26,18 @@ def documents_of(text: str | None, files: Sequence[str], lines: bool, context: i
 
     A file that is not there is told before any is read.
     """
+    return (item for item in documents_as_they_come(text, files, lines, context) if isinstance(item, Document))
+
+
+def documents_as_they_come(text: str | None, files: Sequence[str], lines: bool, context: int) -> Iterator[Document | Flush]:
+    """The same, with FLUSH wherever the next line of stdin has yet to come."""
     for name in files:
         if not is_there(name):
             raise AnynerError(f"{name}: no such file or folder")
     return _documents_of(text, files, lines, context)
 
 
-def _documents_of(text: str | None, files: Sequence[str], lines: bool, context: int) -> Iterator[Document]:
+def _documents_of(text: str | None, files: Sequence[str], lines: bool, context: int) -> Iterator[Document | Flush]:
     if text is not None:
         yield from _stdin(lines) if text == "-" else [Document(text)]
     for name in files:
@@ -43,12 +53,45 @@ def _documents_of(text: str | None, files: Sequence[str], lines: bool, context: 
             yield from _corpus(name, context)
 
 
-def _stdin(lines: bool) -> Iterator[Document]:
-    if lines:
-        yield from _numbered(_decoded_lines(sys.stdin.buffer), "", STDIN)
-    else:
-        text = "".join(line for _, line in _decoded_lines(sys.stdin.buffer, keep_ends=True))
+def _stdin(lines: bool) -> Iterator[Document | Flush]:
+    if not lines:
+        text = "".join(_decoded(data, number) for number, data in enumerate(sys.stdin.buffer, 1))
         yield _document(text, "", STDIN)
+        return
+    number = 0
+    for line in _lines_as_they_come(sys.stdin.buffer):
+        if isinstance(line, Flush):
+            yield line
+            continue
+        number += 1
+        yield _document(_decoded(line, number).removesuffix("\n").removesuffix("\r"), str(number), f"{STDIN}:{number}")
+
+
+def _lines_as_they_come(stream: BinaryIO) -> Iterator[bytes | Flush]:
+    """The lines, and FLUSH before each wait: whoever types a line, or a slow program, gets its answer before the next one."""
+    parts: list[bytes] = []  # of a line that has not ended yet
+    while True:
+        if not _more_is_there(stream):
+            yield FLUSH
+        first, *others = stream.read1(_AT_ONCE).split(b"\n")  # type: ignore[attr-defined]
+        parts.append(first)
+        for other in others:
+            yield b"".join(parts) + b"\n"
+            parts = [other]
+        if not first and not others:
+            break
+    if any(parts):
+        yield b"".join(parts)
+
+
+def _more_is_there(stream: BinaryIO) -> bool:
+    """Whether reading would not wait. Where that cannot be asked (pipes on Windows), no: a smaller batch is the lesser harm."""
+    try:
+        return bool(select.select([stream], [], [], 0)[0])
+    except UnsupportedOperation:  # bytes in memory
+        return True
+    except (OSError, ValueError):
+        return False
 
 
 def _texts_in(folder: Path) -> list[Path]:
@@ -92,11 +135,9 @@ def _document(text: str, name: str, where: str) -> Document:
         raise InvalidInputError(f"{where}: {error}") from None
 
 
-def _decoded_lines(stream: Iterable[bytes], keep_ends: bool = False) -> Iterator[tuple[int, str]]:
-    for number, data in enumerate(stream, 1):
-        try:
-            line = data.decode()
-        except UnicodeDecodeError as error:
-            raise AnynerError(f"{STDIN}:{number}: not UTF-8 text (byte 0x{data[error.start]:02x})") from None
-        line = line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
-        yield number, line if keep_ends else line.removesuffix("\n").removesuffix("\r")
+def _decoded(line: bytes, number: int) -> str:
+    try:
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        raise AnynerError(f"{STDIN}:{number}: not UTF-8 text (byte 0x{line[error.start]:02x})") from None
+    return text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text

@@ -77,7 +77,7 @@ def write_chunks(path: Path, chunks: Iterable[str]) -> None:
     temporary = temporary_beside(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _packing(temporary, target.suffix) as stream:
+        with packing(temporary, target.suffix) as stream:
             for chunk in _mark_guarded(chunks):
                 stream.write(chunk.encode())
         temporary.replace(target)
@@ -104,7 +104,8 @@ def _mark_guarded(chunks: Iterable[str]) -> Iterator[str]:
 
 
 @contextmanager
-def _packing(path: Path, suffix: str) -> Iterator[IO[bytes]]:
+def packing(path: Path, suffix: str) -> Iterator[IO[bytes]]:
+    """A new file to write bytes to, packed as the suffix says."""
     with ExitStack() as opened:
         plain = opened.enter_context(path.open("xb"))
         if suffix == ".gz":
