@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from dataclasses import dataclass
 from enum import Enum
 
@@ -17,13 +17,6 @@ class Flush(Enum):
 
 
 FLUSH = Flush.FLUSH
-
-
-@dataclass(frozen=True, slots=True)
-class _Waiting:
-    window: Window
-    size: int
-    alike: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,51 +37,50 @@ class Pool:
         self.tokens = tokens
         self._extra = extra
         self._added = 0
-        self._waiting: dict[int, _Waiting] = {}  # in the order in which they were added
-        self._ordered: list[tuple[int, int]] = []  # likeness and number
-
-    @property
-    def oldest(self) -> Window | None:
-        return next((waiting.window for waiting in self._waiting.values()), None)
+        self._waiting: dict[int, Window] = {}  # in the order in which they were added
+        self._ordered: list[tuple[int, int, int]] = []  # likeness, number, size; new ones at the end until the next batch
 
     def add(self, window: Window) -> None:
-        waiting = _Waiting(window, window_size(window), likeness(window))
-        self._waiting[self._added] = waiting
-        insort(self._ordered, (waiting.alike, self._added))
-        self.pieces += waiting.size
+        size = window_size(window)
+        self._waiting[self._added] = window
+        self._ordered.append((likeness(window), self._added, size))
+        self.pieces += size
         self._added += 1
 
     def take(self) -> PooledBatch:
         """The oldest window and those most like it, as many as one batch holds."""
-        oldest, waiting = next(iter(self._waiting.items()))
-        first = bisect_left(self._ordered, (waiting.alike, oldest))
-        stop, longest = first + 1, waiting.size + self._extra
-        while (nearer := self._nearer(waiting.alike, first, stop)) is not None:
-            longest = max(longest, self._waiting[self._ordered[nearer][1]].size + self._extra)
-            if longest * (stop - first + 1) > self.tokens:
-                break
-            first, stop = min(first, nearer), max(stop, nearer + 1)
-        numbers = [number for _, number in self._ordered[first:stop]]
+        self._ordered.sort()
+        oldest, window = next(iter(self._waiting.items()))
+        first, stop = self._around(bisect_left(self._ordered, (likeness(window), oldest)))
+        taken = self._ordered[first:stop]
         del self._ordered[first:stop]
-        return self._taken(numbers)
+        return self._batch([number for _, number, _ in taken], sum(size for *_, size in taken))
 
     def take_all(self) -> list[PooledBatch]:
         """Everything in as few batches as it needs, the one with the oldest window first."""
-        numbers = [number for _, number in reversed(self._ordered)]
-        sizes = [self._waiting[number].size + self._extra for number in numbers]
-        plan = [[numbers[place] for place in batch] for batch in batches(sizes, range(len(sizes)), self.tokens)]
-        self._ordered.clear()
-        return [self._taken(batch) for batch in sorted(plan, key=min)]
+        ordered = sorted(self._ordered, reverse=True)
+        self._ordered = []
+        plan = batches([size + self._extra for *_, size in ordered], range(len(ordered)), self.tokens)
+        taken = sorted(([ordered[place] for place in places] for places in plan), key=lambda batch: min(n for _, n, _ in batch))
+        return [self._batch([number for _, number, _ in batch], sum(size for *_, size in batch)) for batch in taken]
 
-    def _nearer(self, alike: int, first: int, stop: int) -> int | None:
-        """Which neighbour of the stretch from `first` to `stop` is more like the oldest window; None when there is none."""
-        below = alike - self._ordered[first - 1][0] if first else None
-        above = self._ordered[stop][0] - alike if stop < len(self._ordered) else None
-        if above is not None and (below is None or above <= below):
-            return stop
-        return None if below is None else first - 1
+    def _around(self, place: int) -> tuple[int, int]:
+        """The stretch of `_ordered` around a place that fits a batch. On either side the nearer neighbour is next."""
+        ordered = self._ordered
+        alike, _, size = ordered[place]
+        first, stop, longest = place, place + 1, size + self._extra
+        while first or stop < len(ordered):
+            upwards = not first or (stop < len(ordered) and ordered[stop][0] - alike <= alike - ordered[first - 1][0])
+            size = ordered[stop if upwards else first - 1][2] + self._extra
+            longest = max(longest, size)
+            if longest * (stop - first + 1) > self.tokens:
+                break
+            if upwards:
+                stop += 1
+            else:
+                first -= 1
+        return first, stop
 
-    def _taken(self, numbers: list[int]) -> PooledBatch:
-        taken = [self._waiting.pop(number) for number in numbers]
-        self.pieces -= sum(waiting.size for waiting in taken)
-        return PooledBatch(tuple(numbers), tuple(waiting.window for waiting in taken))
+    def _batch(self, numbers: list[int], size: int) -> PooledBatch:
+        self.pieces -= size
+        return PooledBatch(tuple(numbers), tuple(map(self._waiting.pop, numbers)))

@@ -165,16 +165,15 @@ class UnknownWords:
     """
 
     def __init__(self, piece: int | None) -> None:
-        self._piece = piece
+        self._pieces = frozenset(() if piece is None else (piece,))
         self._warned = False
 
     def count(self, window: Window, start: int) -> int:
         """Unknown words of a window from word `start` on."""
-        piece = self._piece
-        if piece is None or piece not in chain.from_iterable(window.pieces):  # nearly always: the words are looked at no closer
+        if self._pieces.isdisjoint(chain.from_iterable(window.pieces)):  # nearly always, so the words are looked at no closer
             return 0
         words = zip(window.words[start:], window.pieces[start:], strict=True)
-        return sum(piece in pieces and any(map(str.isalnum, word)) for word, pieces in words)
+        return sum(not self._pieces.isdisjoint(pieces) and any(map(str.isalnum, word)) for word, pieces in words)
 
     def warn_of(self, document: Document) -> None:
         """Warns of the first text that is mostly unknown words."""
