@@ -1,5 +1,7 @@
 """Windows become padded arrays and nothing is lost: gold comes back out of them as it went in."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import pytest
 import torch
@@ -17,15 +19,17 @@ FRAME = Frame(prefix=(101,), suffix=(102,), pad=9, unknown=7)
 LABELS = ("A", "B", "C")
 
 
-def window(pieces: list[Pieces], before: Pieces = (), after: Pieces = ()) -> Window:
+def window(pieces: list[Pieces], before: Pieces = (), after: Pieces = (), lines: Iterable[int] = ()) -> Window:
     starts = list(range(0, 2 * len(pieces), 2))
     words = ["w"] * len(pieces)
-    return Window(0, 0, starts, [start + 1 for start in starts], words, pieces, before, after)
+    line_starts = tuple(sorted(place for place in lines if place < len(pieces)))
+    return Window(0, 0, starts, [start + 1 for start in starts], words, pieces, before, after, line_starts=line_starts)
 
 
 word_pieces = st.lists(st.lists(st.integers(200, 300), min_size=1, max_size=4).map(tuple), min_size=1, max_size=7)
 contexts = st.lists(st.integers(300, 400), max_size=3).map(tuple)
-drawn_windows = st.lists(st.builds(window, word_pieces, contexts, contexts), min_size=1, max_size=5)
+lines = st.sets(st.integers(0, 6), max_size=4)
+drawn_windows = st.lists(st.builds(window, word_pieces, contexts, contexts, lines), min_size=1, max_size=5)
 
 
 @settings(deadline=None)
@@ -37,7 +41,7 @@ def test_a_batch_holds_every_window_padded(windows: list[Window], prompt: Pieces
     for b, w in enumerate(windows):
         before = [*w.before, 102] if w.before else []
         after = [*w.after, 102] if w.after else []
-        flat = [piece for pieces in w.pieces for piece in pieces]
+        flat = [p for m, pieces in enumerate(w.pieces) for p in (*((102,) if m and m in w.line_starts else ()), *pieces)]
         whole = [101, *before, *flat, 102, *after, *prompt]
         size, length = len(whole), len(w.words)
         assert batch.piece_ids[b].tolist() == whole + [9] * (batch.piece_ids.shape[1] - size)

@@ -141,6 +141,14 @@ def test_a_config_that_is_not_right_is_one_line_that_names_file_and_key(
     assert "config.json" in message
 
 
+def test_models_of_the_first_format_read_no_separators_between_lines(copied: Path) -> None:
+    config = json.loads((copied / "config.json").read_text(encoding="utf-8"))
+    assert config["format"] == 2 and load(copied).config.text.mark_lines
+    del config["text"]["mark_lines"]
+    (copied / "config.json").write_text(json.dumps({**config, "format": 1}), encoding="utf-8")
+    assert not load(copied).config.text.mark_lines
+
+
 def test_an_unknown_architecture_is_named(copied: Path) -> None:
     assert "there is no architecture 'magic'" in message_of(with_config(copied, lambda plain: plain.update(architecture="magic")))
 

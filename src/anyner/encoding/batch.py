@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -86,15 +86,16 @@ _Record = Batch | Gold | FeatureIds | Opinions
 def batch_of(windows: Sequence[Window], frame: Frame, prompt: Pieces = (), features: FeatureVocabulary | None = None) -> Batch:
     """The padded batch; a row is prefix, context before, the words, suffix, context after, prompt.
 
-    The prompt is attended to, but is hidden from whatever reads the states' pieces. `features` are the encoder's.
+    A separator stands between a window and its context, and before the first word of a line. The prompt is attended to, but is
+    hidden from whatever reads the states' pieces. `features` are the encoder's.
     """
     separator = frame.suffix[-1:]
     starts = [(*frame.prefix, *window.before, *(separator if window.before else ())) for window in windows]
     ends = [(*frame.suffix, *window.after, *(separator if window.after else ()), *prompt) for window in windows]
-    rows = [[*s, *chain.from_iterable(w.pieces), *e] for s, w, e in zip(starts, windows, ends, strict=True)]
+    rows = [[*s, *_own_pieces(w, separator), *e] for s, w, e in zip(starts, windows, ends, strict=True)]
     lengths = np.array([len(window.pieces) for window in windows])  # (B,)
     piece_lengths = np.array([len(row) for row in rows])  # (B,)
-    first, last = _word_pieces(windows, lengths, np.array([len(start) for start in starts]))
+    first, last = _word_pieces(windows, lengths, np.array([len(start) for start in starts]), len(separator))
     word_mask = np.arange(lengths.max()) < lengths[:, None]
     attention_mask = np.arange(piece_lengths.max()) < piece_lengths[:, None]
     longest_first = np.argsort(-lengths, kind="stable")  # (B,)
@@ -129,11 +130,26 @@ def _feature_ids(windows: Sequence[Window], features: FeatureVocabulary, word_ma
     )
 
 
-def _word_pieces(windows: Sequence[Window], lengths: Integers, before: Integers) -> tuple[Integers, Integers]:
-    """First and last piece of every word of the batch, flat; `before` counts the pieces in front of each window's words."""
+def _own_pieces(window: Window, separator: Pieces) -> Iterable[int]:
+    """Of the window's words, with separators between its lines."""
+    if not window.line_starts:
+        return chain.from_iterable(window.pieces)
+    stops = [place for place in window.line_starts if place]
+    parts = [window.pieces[start:stop] for start, stop in zip([0, *stops], [*stops, len(window.pieces)], strict=True)]
+    return chain(*parts[0], *chain.from_iterable((separator, *part) for part in parts[1:]))
+
+
+def _word_pieces(windows: Sequence[Window], lengths: Integers, before: Integers, separator: int) -> tuple[Integers, Integers]:
+    """First and last piece of every word of the batch, flat; `before` counts the pieces in front of each window's words.
+
+    `separator` counts those between two lines.
+    """
     words = chain.from_iterable(window.pieces for window in windows)
     sizes = np.fromiter(map(len, words), dtype=np.int64, count=int(lengths.sum()))
-    stops = np.cumsum(sizes)  # over the whole batch
+    separators = np.zeros_like(sizes)
+    for window, offset in zip(windows, np.cumsum(lengths) - lengths, strict=True):
+        separators[[offset + place for place in window.line_starts if place]] = separator
+    stops = np.cumsum(sizes + separators)  # over the whole batch
     row_starts = np.concatenate([[0], stops[np.cumsum(lengths) - 1]])[:-1]  # (B,) pieces of all windows before this one
     stops += np.repeat(before - row_starts, lengths)
     return stops - sizes, stops - 1

@@ -13,7 +13,7 @@ more pieces in the encoder; without context it changes nothing."""
 
 def window_size(window: Window) -> int:
     """Pieces the window puts through the encoder, special ones aside."""
-    return sum(map(len, window.pieces)) + len(window.before) + len(window.after)
+    return sum(map(len, window.pieces)) + len(window.line_starts) + len(window.before) + len(window.after)
 
 
 def likeness(window: Window) -> int:
@@ -30,19 +30,21 @@ def longest_first(windows: Sequence[Window]) -> list[int]:
     return sorted(range(len(windows)), key=alike.__getitem__, reverse=True)
 
 
-def batches(sizes: Sequence[int], order: Sequence[int], tokens: int, most: int | None = None) -> Iterator[list[int]]:
+def batches(
+    sizes: Sequence[int], order: Sequence[int], tokens: int, most: int | None = None, counts: Sequence[int] | None = None
+) -> Iterator[list[int]]:
     """Cuts `order` (indices into `sizes`) into runs whose padded size (longest times number) stays within `tokens`.
 
-    A window larger than the budget gets a batch of its own. `most` limits the number in a batch.
+    `most` limits what a batch counts: each window 1, or its number in `counts`. A window beyond a limit gets a batch of its own.
     """
     batch: list[int] = []
-    longest = 0
+    longest = counted = 0
     for index in order:
-        larger = max(longest, sizes[index])
-        if batch and (larger * (len(batch) + 1) > tokens or len(batch) == most):
+        larger, own = max(longest, sizes[index]), counts[index] if counts is not None else 1
+        if batch and (larger * (len(batch) + 1) > tokens or (most is not None and counted + own > most)):
             yield batch
-            batch, larger = [], sizes[index]
+            batch, larger, counted = [], sizes[index], 0
         batch.append(index)
-        longest = larger
+        longest, counted = larger, counted + own
     if batch:
         yield batch

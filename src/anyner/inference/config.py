@@ -11,7 +11,8 @@ from anyner.overlap import Policy
 from anyner.settings import Settings
 from anyner.text.config import TextConfig
 
-FORMAT = 1
+FORMAT = 2
+"""1: models that were trained without separators between lines."""
 WeightFormat = Literal["float32", "bfloat16", "int8"]
 Precision = Literal["auto", "float32", "bfloat16"]
 """What matrix products are computed in; auto: bfloat16 on GPUs that have it, float32 elsewhere."""

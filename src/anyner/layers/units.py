@@ -45,12 +45,13 @@ def units_of(states: States, kind: UnitKind, tokens: nn.Embedding | None) -> Uni
         return Units(states.words, embedded, states.word_mask, states.lengths, None)
     sizes = [[len(pieces) for pieces in window.pieces] for window in states.windows]
     lengths = tuple(map(sum, sizes))
-    word = np.zeros((len(sizes), max(lengths)), dtype=np.int64)
-    for row, own in zip(word, sizes, strict=True):
-        row[: sum(own)] = np.repeat(np.arange(len(own)), own)
+    word, inside = np.zeros((2, len(sizes), max(lengths)), dtype=np.int64)  # of each piece, and its number in that word
+    for row, own in enumerate(sizes):
+        word[row, : sum(own)] = np.repeat(np.arange(len(own)), own)
+        inside[row, : sum(own)] = np.arange(sum(own)) - np.repeat(np.cumsum(own) - own, own)
     number = torch.arange(max(lengths), device=states.pieces.device)
     mask = number < states.placed(np.array(lengths))[:, None]  # (B, U)
-    index = torch.where(mask, states.first_piece[:, :1] + number, 0)  # (B, U)
+    index = torch.where(mask, states.first_piece.gather(1, states.placed(word)) + states.placed(inside), 0)  # (B, U)
     ids = states.piece_ids.gather(1, index)  # (B, U)
     embedded = tokens(ids) if tokens is not None else None
     return Units(take(states.pieces, index), embedded, mask, lengths, states.placed(word), ids)

@@ -97,6 +97,8 @@ def read_config(folder: Path) -> ModelConfig:
         raise AnynerError(
             f"{path}: written by a newer anyner (format {plain['format']}, this one knows {FORMAT}): upgrade anyner"
         )
+    if plain.get("format") == 1 and isinstance(plain.get("text"), dict):
+        plain["text"] = {"mark_lines": False} | plain["text"]
     return ModelConfig.of(plain, str(path))
 
 

@@ -15,6 +15,8 @@ class TextConfig(Settings):
     """How raw text is cut into words."""
     words: Literal["split", "given"] = "split"
     """`given`: keep the words of a pre-tokenised corpus (for comparison with papers); `split`: cut its text with the splitter."""
+    mark_lines: bool = True
+    """Whether the encoder reads a separator where a line ends; where a paragraph was only wrapped there is none."""
     window: int | None = Field(default=None, ge=16)
     """Most pieces the encoder reads at once, special ones included; default: what the encoder can take, at most 512."""
     overlap: int = Field(default=48, ge=0)

@@ -6,7 +6,7 @@ Cutting is lazy: the words of a document of a million words are never held all a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import accumulate, chain, islice
@@ -16,6 +16,7 @@ from anyner.document import Document, Entity, Fragment
 from anyner.overlap import Policy, resolve
 from anyner.text.align import WordEntity, to_characters
 from anyner.text.config import TextConfig
+from anyner.text.lines import LineStarts
 from anyner.text.words import SplitterName, iterate_words
 
 Pieces = tuple[int, ...]
@@ -46,11 +47,54 @@ class Window:
     """Part-of-speech tags of the words, where the words are given ones that have them."""
     hidden: frozenset[int] = frozenset()
     """Words that a training does not show: neither their pieces nor their features."""
+    line_starts: tuple[int, ...] = ()
+    """Words that begin a line; the encoder reads a separator before each but the window's first word."""
+    caseless: bool = False
+    """Whether a training hides where its words have capitals."""
 
     @property
     def content_key(self) -> int:
         """64 bits that depend on the words alone: the seed of everything random that happens to this window."""
         return int.from_bytes(blake2b("\x1f".join(self.words).encode(), digest_size=8).digest(), "little")
+
+    def part(self, first: int, stop: int) -> Window:
+        """The words from `first` to `stop` alone."""
+        return replace(
+            self,
+            first_word=self.first_word + first,
+            starts=self.starts[first:stop],
+            ends=self.ends[first:stop],
+            words=self.words[first:stop],
+            pieces=self.pieces[first:stop],
+            before=self.before if not first else (),
+            after=self.after if stop == len(self.words) else (),
+            pos=self.pos and self.pos[first:stop],
+            hidden=frozenset(place - first for place in self.hidden if first <= place < stop),
+            line_starts=tuple(place - first for place in self.line_starts if first <= place < stop),
+        )
+
+    @classmethod
+    def joined(cls, windows: Sequence[Window], shifts: Sequence[int], breaks: Sequence[bool]) -> Window:
+        """One window of several that follow each other, for training: where their words stand in a text is no longer told.
+
+        `shifts` counts the words before each of them, `breaks` tells before which of them a line break stands.
+        """
+        begins = [shift for shift, breaks_line in zip(shifts, breaks, strict=True) if breaks_line]
+        inside = [shift + place for one, shift in zip(windows, shifts, strict=True) for place in one.line_starts if place]
+        tags = [one.pos for one in windows if one.pos is not None]
+        return cls(
+            windows[0].document,
+            windows[0].first_word,
+            list(chain.from_iterable(one.starts for one in windows)),
+            list(chain.from_iterable(one.ends for one in windows)),
+            list(chain.from_iterable(one.words for one in windows)),
+            list(chain.from_iterable(one.pieces for one in windows)),
+            windows[0].before,
+            windows[-1].after,
+            pos=tuple(chain.from_iterable(tags)) if len(tags) == len(windows) else None,
+            hidden=frozenset(shift + place for one, shift in zip(windows, shifts, strict=True) for place in one.hidden),
+            line_starts=tuple(sorted({*begins, *inside})),
+        )
 
 
 def words_of(document: Document, text: TextConfig) -> Iterator[Fragment]:
@@ -69,17 +113,18 @@ def windows_of(document: Document, number: int, text: TextConfig, budget: int, c
     """Windows of at most `budget` pieces, in order, each sharing `text.overlap` words with the next. An empty text gives none."""
     words = words_of(document, text)
     held = _Held(document, number, tags_of(document, text))
+    lines = LineStarts(document.text if text.mark_lines else "")
     while chunk := list(islice(words, _CHUNK)):
         strings = [document.text[start:end] for start, end in chunk]
-        pieces = cut(strings)
-        if held.size + sum(map(len, pieces)) <= budget:
-            held.extend(chunk, strings, pieces)
+        pieces, begins = cut(strings), lines.flags(chunk)
+        if held.size + sum(map(len, pieces)) + sum(begins) <= budget:
+            held.extend(chunk, strings, pieces, begins)
             continue
-        for span, word, word_pieces in zip(chunk, strings, pieces, strict=True):
-            if held.spans and held.size + len(word_pieces) > budget:
+        for span, word, word_pieces, begins_line in zip(chunk, strings, pieces, begins, strict=True):
+            if held.spans and held.size + len(word_pieces) + begins_line > budget:
                 yield held.window()
-                held.keep(text.overlap, budget - len(word_pieces))
-            held.extend([span], [word], [word_pieces])
+                held.keep(text.overlap, budget - len(word_pieces) - begins_line)
+            held.extend([span], [word], [word_pieces], [begins_line])
     if held.spans:
         room, most = budget - held.size, text.context_pieces
         for_after = room // 2 if document.before and not held.first_word else room
@@ -98,12 +143,14 @@ class _Held:
         self.spans: list[Fragment] = []
         self.words: list[str] = []
         self.pieces: list[Pieces] = []
+        self.begins: list[bool] = []  # whether a word is the first of a line
 
-    def extend(self, spans: Sequence[Fragment], words: Sequence[str], pieces: Sequence[Pieces]) -> None:
+    def extend(self, spans: Sequence[Fragment], words: Sequence[str], pieces: Sequence[Pieces], begins: Sequence[bool]) -> None:
         self.spans.extend(spans)
         self.words.extend(words)
         self.pieces.extend(pieces)
-        self.size += sum(map(len, pieces))
+        self.begins.extend(begins)
+        self.size += sum(map(len, pieces)) + sum(begins)
 
     def keep(self, overlap: int, room: int) -> None:
         """Drops all but the last `overlap` words, or fewer if those would leave no room for the next word.
@@ -112,18 +159,23 @@ class _Held:
         """
         kept = min(overlap, len(self.spans) - 1)
         room = min(room, self.size // 2)
-        while kept and sum(map(len, self.pieces[-kept:])) > room:
+        while kept and sum(map(len, self.pieces[-kept:])) + sum(self.begins[-kept:]) > room:
             kept //= 2
         self.first_word += len(self.spans) - kept
         dropped = len(self.spans) - kept
         self.spans, self.words, self.pieces = self.spans[dropped:], self.words[dropped:], self.pieces[dropped:]
-        self.size = sum(map(len, self.pieces))
+        self.begins = self.begins[dropped:]
+        self.size = sum(map(len, self.pieces)) + sum(self.begins)
 
     def window(self, before: Pieces = (), after: Pieces = ()) -> Window:
         starts = [start for start, _ in self.spans]
         ends = [end for _, end in self.spans]
         pos = self._pos and self._pos[self.first_word : self.first_word + len(starts)]
-        return Window(self._number, self.first_word, starts, ends, self.words, self.pieces, before, after, self._text, pos)
+        lines = tuple(place for place, begins in enumerate(self.begins) if begins)
+        words, pieces = self.words, self.pieces
+        return Window(
+            self._number, self.first_word, starts, ends, words, pieces, before, after, self._text, pos, line_starts=lines
+        )
 
 
 def _splitter_of_neighbours(document: Document, text: TextConfig) -> SplitterName:
