@@ -33,6 +33,7 @@ def learned_by_heart(
             "head": {"dropout": 0.0, "width": 64, **head},
             "training": {
                 "epochs": epochs, "batch_sentences": 10, "encoder_lr": 2e-3, "head_lr": 2e-3, "patience": patience,
+                "passages": False,
             },
         },
         "recipe",

@@ -14,7 +14,7 @@ def sets(*more: str) -> list[str]:
 
 
 def test_what_it_writes_is_what_a_training_reads(tmp_path: Path) -> None:
-    enough = ("data.synthetic.train=120", "training.epochs=4", "training.batch_sentences=4")
+    enough = ("data.synthetic.train=120", "training.epochs=4", "training.batch_sentences=4", "training.passages=false")
     answer = anyner_command("crossfit", RECIPE, "-o", tmp_path / "out", "--folds", 2, *sets(*enough))
     assert answer.code == 0, answer
     assert f"{tmp_path / 'out' / 'opinions.jsonl'}: 120 documents" in answer.out

@@ -10,7 +10,7 @@ from torch import nn
 import anyner
 from anyner.training.average import Average
 from anyner.training.config import Recipe
-from anyner.training.data import read_data
+from anyner.training.data import dev_passages, read_data
 
 
 def test_it_is_the_exponential_average_of_all_weights_so_far() -> None:
@@ -50,6 +50,6 @@ def test_scores_and_the_saved_model_are_of_the_average(tiny: Callable[..., Recip
     anyner.train(tiny(*longer), tmp_path / "plain")
     averaged, last = (dict(anyner.load(tmp_path / name).model.named_parameters()) for name in ("averaged", "plain"))
     assert any(not torch.equal(averaged[name], last[name]) for name in averaged)
-    dev = anyner.evaluate(anyner.load(tmp_path / "averaged"), read_data(recipe.data, recipe.text).dev)
+    dev = anyner.evaluate(anyner.load(tmp_path / "averaged"), dev_passages(read_data(recipe.data, recipe.text).dev))
     assert dev.strict.f1 == pytest.approx(result.outcome.best_f1)
     assert dev.strict.f1 > 0.1

@@ -87,7 +87,7 @@ def changing(tiny: Callable[..., Recipe], tmp_path: Path) -> Recipe:
     """Learns from other sentences and entities in every epoch."""
     said = tmp_path / "said.jsonl"
     recipe = tiny(
-        *HARD, "architecture=nag_ner", "data.synthetic.contiguous=false", "data.coordinated=0.5", "data.coordinated_epochs=1",
+        *HARD, "architecture=nag_ner", "data.synthetic.contiguous=false", "data.coordinated=1.0", "data.coordinated_epochs=1",
         "data.gaps_repeated=2", "head.opinions=0.5", f"data.opinions={said}",
     )  # fmt: skip
     data = read_data(recipe.data.as_they_are(), recipe.text)

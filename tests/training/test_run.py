@@ -10,7 +10,7 @@ import anyner
 from anyner.document import Document, Entity
 from anyner.errors import AnynerError
 from anyner.training.config import Recipe
-from anyner.training.data import Splits, read_data
+from anyner.training.data import Splits, dev_passages, read_data
 from anyner.training.progress import EpochRecord, Silent
 from anyner.training.run import TrainingResult, prepare, run
 
@@ -55,7 +55,7 @@ def test_the_saved_thresholds_are_those_of_the_best_epoch_and_repeat_its_dev_sco
     assert json.loads((folder / "config.json").read_text(encoding="utf-8"))["thresholds"] == best["thresholds"]
     assert best["dev_f1"] == outcome.best_f1 == max(record["dev_f1"] for record in records) > 0
     recipe = tiny(*LONGER)
-    score = anyner.evaluate(anyner.load(folder), read_data(recipe.data, recipe.text).dev).strict
+    score = anyner.evaluate(anyner.load(folder), dev_passages(read_data(recipe.data, recipe.text).dev)).strict
     assert score.f1 == outcome.best_f1
     assert json.loads((folder / "metrics.json").read_text(encoding="utf-8"))["dev"]["f1"] == outcome.best_f1
 

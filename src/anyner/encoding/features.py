@@ -18,7 +18,7 @@ from pydantic import Field
 
 from anyner.document import Document
 from anyner.encoding.config import FeatureConfig
-from anyner.encoding.shapes import shape_of
+from anyner.encoding.shapes import in_one_casing, shape_of
 from anyner.errors import AnynerError
 from anyner.settings import Settings
 from anyner.text.config import TextConfig
@@ -86,10 +86,16 @@ class FeatureVocabulary:
         return np.array(rows, dtype=np.int64)
 
     def shape_rows(self, windows: Sequence[Window]) -> Integers:
-        """The row of every word's shape, flat; hidden words are unknown."""
+        """The row of every word's shape, flat. Hidden words are unknown, and all words of a text in one casing: there the shapes
+        would only say that nothing is a name, or everything."""
         known = self._shape_rows
-        rows = (UNKNOWN if w is None else known.get(shape_of(w), UNKNOWN) for window in windows for w in _visible(window))
-        return np.fromiter(rows, dtype=np.int64)
+        rows: list[int] = []
+        for window in windows:
+            if window.caseless or in_one_casing(window.words):
+                rows += [UNKNOWN] * len(window.words)
+            else:
+                rows += [UNKNOWN if word is None else known.get(shape_of(word), UNKNOWN) for word in _visible(window)]
+        return np.array(rows, dtype=np.int64)
 
     def vector_rows(self, windows: Sequence[Window]) -> Integers:
         """The row of every word's vector, flat: that of the word as it stands, else of the word in small letters."""

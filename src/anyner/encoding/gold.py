@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
-from typing import Self
+from itertools import accumulate, chain
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -144,6 +144,15 @@ class Opinion:
             know_gaps=know_gaps,
         )
 
+    def part(self, first: int, stop: int) -> Opinion:
+        """On the words from `first` to `stop` alone."""
+        return replace(self, **_entities_within(self, first, stop, ("label", "first", "last", "contiguous", "thousandths")))
+
+    @classmethod
+    def joined(cls, opinions: Sequence[Opinion], shifts: Sequence[int]) -> Opinion:
+        """Opinions of one kind on texts that follow each other, each shifted by so many words."""
+        return replace(opinions[0], **_entities_joined(opinions, shifts, ("label", "first", "last", "contiguous", "thousandths")))
+
 
 @dataclass(frozen=True, slots=True)
 class Example:
@@ -164,6 +173,8 @@ class Example:
     """After which it is not seen any more; None: it is seen in all."""
     times: int = 1
     """How often it is seen in an epoch."""
+    source: str | None = None
+    """The document that it is a part of, if that is known."""
 
     @classmethod
     def of(
@@ -190,11 +201,62 @@ class Example:
             opinion=opinion,
         )
 
+    def part(self, first: int, stop: int) -> Example:
+        """The words from `first` to `stop` alone, with the entities that lie wholly among them."""
+        return replace(
+            self,
+            window=self.window.part(first, stop),
+            opinion=self.opinion and self.opinion.part(first, stop),
+            **_entities_within(self, first, stop, _PER_ENTITY),
+        )
+
+    @classmethod
+    def joined(cls, examples: Sequence[Example], breaks: Sequence[bool]) -> Example:
+        """One example of several that follow each other; `breaks` tells before which of them a line break stands.
+
+        All have opinions of one kind, or none has, and the same labels are annotated in all.
+        """
+        if len(examples) == 1:
+            return examples[0]
+        lengths = [len(example.window.words) for example in examples]
+        shifts = list(accumulate(lengths[:-1], initial=0))
+        held = [example.opinion for example in examples if example.opinion is not None]
+        return replace(
+            examples[0],
+            window=Window.joined([example.window for example in examples], shifts, breaks),
+            opinion=Opinion.joined(held, shifts) if held else None,
+            **_entities_joined(examples, shifts, _PER_ENTITY),
+        )
+
     def without(self, words: Flags, unknown: int) -> Example:
         """The same example with all pieces of some words replaced by the unknown piece, and their features hidden."""
         pieces = [(unknown,) * len(own) if hidden else own for own, hidden in zip(self.window.pieces, words, strict=True)]
         hidden = frozenset(np.flatnonzero(words).tolist())
         return replace(self, window=replace(self.window, pieces=pieces, hidden=hidden))
+
+
+_PER_ENTITY = ("label", "first", "last", "contiguous", "first_end", "last_start")
+_PLACES = frozenset({"first", "last", "first_end", "last_start"})
+
+
+def _entities_within(held: Example | Opinion, first: int, stop: int, names: Sequence[str]) -> dict[str, Any]:
+    """Of the arrays of these names, and of words and sizes, what belongs to entities among these words."""
+    kept = (held.first >= first) & (held.last < stop)
+    found = {name: getattr(held, name)[kept] - (first if name in _PLACES else 0) for name in names if name != "contiguous"}
+    words = held.words[np.repeat(kept, held.sizes)] - first
+    return {**found, "contiguous": held.contiguous[kept], "words": words, "sizes": held.sizes[kept]}
+
+
+def _entities_joined(held: Sequence[Example] | Sequence[Opinion], shifts: Sequence[int], names: Sequence[str]) -> dict[str, Any]:
+    """The arrays of these names, and words and sizes, of texts that follow each other, each shifted by so many words."""
+
+    def together(name: str) -> NDArray[Any]:
+        arrays = [getattr(one, name) for one in held]
+        if name in _PLACES or name == "words":
+            arrays = [array + shift for array, shift in zip(arrays, shifts, strict=True)]
+        return np.concatenate(arrays)
+
+    return {name: together(name) for name in (*names, "words", "sizes")}
 
 
 def _integers(values: Iterable[int]) -> Integers:

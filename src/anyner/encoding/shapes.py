@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from itertools import groupby, islice
 
@@ -20,6 +21,12 @@ def shape_of(word: str) -> str:
     """
     runs = islice(groupby(map(_kind, word)), _MOST_KINDS)
     return "".join(kind * len(tuple(islice(alike, _MOST_ALIKE))) for kind, alike in runs)
+
+
+def in_one_casing(words: Iterable[str]) -> bool:
+    """Whether capitals say nothing: all letters are small, or all are capitals."""
+    text = "".join(words)
+    return text.islower() or text.isupper()
 
 
 def _kind(character: str) -> str:

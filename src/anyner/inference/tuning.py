@@ -39,15 +39,16 @@ class Tuner:
         self._gold = [_Gold.of(document) for document in documents]
         self._windows = recognizer.windows(documents)
 
-    def tune(self, batch_tokens: int = BATCH_TOKENS) -> Tuned:
+    def tune(self, batch_tokens: int | None = None) -> Tuned:
         """Thresholds with a good strict F1 on the documents."""
         return tuned_on([self.read(batch_tokens)])
 
-    def read(self, batch_tokens: int = BATCH_TOKENS) -> DocumentsRead:
+    def read(self, batch_tokens: int | None = None) -> DocumentsRead:
         """What the model as it is proposes, at its loosest.
 
         Batches are small on a GPU, too: a head that has learned little yet proposes nearly everything.
         """
+        batch_tokens = batch_tokens or min(BATCH_TOKENS, self._recognizer.batch_tokens)
         head, asked = self._recognizer.model.head, self._recognizer.decoding(Choice())
         loosest = {threshold.name: threshold.loosest for threshold in head.config.thresholds()}
         proposed = self._recognizer.proposer.propose(self._windows, replace(asked, thresholds=loosest), batch_tokens)

@@ -1,55 +1,54 @@
-"""Which examples go together in each step of an epoch: of like length, shuffled, the same for the same seed."""
+"""Which passages go together in each step of an epoch: of like length, shuffled, the same for the same seed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from anyner.encoding.gold import Example
-from anyner.inference.batching import batches, likeness, window_size
+from anyner.inference.batching import batches
 from anyner.training.config import TrainingConfig
+from anyner.training.passages import Passage, Passages
 
 _POOL = 50
 """Batches that are sorted by length together: enough to save padding, few enough to keep each batch a random sample."""
 
 
+@dataclass(frozen=True, slots=True)
+class EpochPlan:
+    """The batches of one epoch, each as numbers of its passages."""
+
+    passages: tuple[Passage, ...]
+    batches: tuple[tuple[int, ...], ...]
+
+
 class EpochPlans:
     """The batches of every epoch of a training."""
 
-    def __init__(self, examples: Sequence[Example], extra: int, config: TrainingConfig) -> None:
+    def __init__(self, passages: Passages, extra: int, config: TrainingConfig) -> None:
         """`extra` pieces stand in each row beside those of its window."""
-        self._examples, self._config = examples, config
-        self._sizes = [window_size(example.window) + extra for example in examples]
-        self._alike = [likeness(example.window) for example in examples]
+        self._passages, self._extra, self._config = passages, extra, config
 
-    def of(self, epoch: int) -> list[list[int]]:
-        """As indices into the examples; the first epoch is 0."""
-        return epoch_plan(seen_in(self._examples, epoch), self._sizes, self._alike, self._config, epoch)
+    def of(self, epoch: int) -> EpochPlan:
+        """The first epoch is 0. While the encoder is frozen all epochs have the passages of the first, encoded once."""
+        drawn = tuple(self._passages.of(0 if epoch < self._config.frozen_epochs else epoch))
+        sizes = [self._passages.size(passage) + self._extra for passage in drawn]
+        sentences = [len(passage.sentences) for passage in drawn]
+        return EpochPlan(drawn, tuple(map(tuple, epoch_batches(sizes, sentences, self._config, epoch))))
 
-
-def seen_in(examples: Sequence[Example], epoch: int) -> list[int]:
-    """Which examples an epoch has, each as often as it is to be seen; the first epoch is 0."""
-    return [
-        place
-        for place, example in enumerate(examples)
-        if example.last_epoch is None or epoch < example.last_epoch
-        for _ in range(example.times)
-    ]
+    def examples(self, passages: Sequence[Passage]) -> list[Example]:
+        return [self._passages.example(passage) for passage in passages]
 
 
-def epoch_plan(
-    seen: Sequence[int], sizes: Sequence[int], alike: Sequence[int], config: TrainingConfig, epoch: int
-) -> list[list[int]]:
-    """The epoch's batches as indices into the examples, those that are `seen` in it.
-
-    Examples are `alike` if these numbers are, and take up `sizes`.
-    """
+def epoch_batches(sizes: Sequence[int], sentences: Sequence[int], config: TrainingConfig, epoch: int) -> list[list[int]]:
+    """An epoch's batches, as indices into the sizes of its passages and the numbers of their sentences."""
     random = np.random.default_rng([config.seed, epoch])
-    order = random.permutation(np.asarray(seen, dtype=np.int64)).tolist()
-    pool = _POOL * config.batch_sentences
+    order = random.permutation(len(sizes)).tolist()
+    pool = max(1, round(_POOL * config.batch_sentences * len(sizes) / max(1, sum(sentences))))
     plan: list[list[int]] = []
     for start in range(0, len(order), pool):
-        sorted_pool = sorted(order[start : start + pool], key=alike.__getitem__)
-        plan.extend(batches(sizes, sorted_pool, config.batch_tokens, config.batch_sentences))
+        sorted_pool = sorted(order[start : start + pool], key=sizes.__getitem__)
+        plan.extend(batches(sizes, sorted_pool, config.batch_tokens, config.batch_sentences, sentences))
     return [plan[i] for i in random.permutation(len(plan))]

@@ -91,8 +91,11 @@ class DataConfig(Settings):
 
 class TrainingConfig(Settings):
     epochs: int = Field(default=20, ge=1)
+    passages: bool = True
+    """Whether source documents are read whole, in passages of a few sentences and sentence by sentence, drawn anew in each epoch;
+    false: every document of the files by itself, for comparison with papers."""
     batch_sentences: int = Field(default=32, ge=1)
-    """Most windows in a batch."""
+    """Most sentences in a batch."""
     batch_tokens: int = Field(default=8192, ge=64)
     """Most pieces in a batch, padding included."""
     accumulate: int = Field(default=1, ge=1)

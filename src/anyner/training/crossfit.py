@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
+from anyner.corpora.joining import joined, parted, source_documents
 from anyner.corpora.writing import write
 from anyner.document import Document
 from anyner.evaluation.evaluate import evaluate_documents
 from anyner.evaluation.scores import NOTHING, Score
+from anyner.inference.recognizer import Recognizer
 from anyner.training.chosen import CHOSEN
 from anyner.training.config import Recipe
 from anyner.training.data import read_data
@@ -43,13 +48,21 @@ def crossfit(recipe: Recipe, output: Path, folds: int = 4, listener: Listener | 
         listener.note(f"fold {number + 1} of {folds}: {len(part):,} documents, read by a model of the other folds")
         model = dealt.model(number, listener)
         loosest = {threshold.name: threshold.loosest for threshold in model.model.head.config.thresholds()}
-        said.extend(model.stream(part, thresholds=loosest, overlap="all"))
-        total += evaluate_documents(part, list(model.stream(part)), None).strict
+        together = list(source_documents(part, 1)) if recipe.training.passages else [[document] for document in part]
+        said.extend(_read(model, together, thresholds=loosest, overlap="all"))
+        total += evaluate_documents(list(chain(*together)), list(_read(model, together)), None).strict
     write(said, output / OPINIONS, "jsonl")
     for number in range(folds):
         shutil.rmtree(dealt.folder(number))
     entities = sum(len(document.entities) for document in said)
     return CrossFitted(output / OPINIONS, len(said), entities, total)
+
+
+def _read(model: Recognizer, together: Sequence[Sequence[Document]], **chosen: Any) -> Iterator[Document]:
+    """What the model says of documents, those of one source document read together as in training."""
+    whole = (joined(documents) for documents in together)
+    for documents, found in zip(together, model.stream(whole, **chosen), strict=True):
+        yield from parted(found, documents)
 
 
 def fit_fold(recipe: Recipe, output: Path, folds: int, fold: int, listener: Listener | None = None) -> Path:

@@ -10,6 +10,7 @@ from itertools import islice
 from anyner.architectures.settings import HeadConfig
 from anyner.corpora.corpus import Corpus, Problem
 from anyner.corpora.homes import told_apart
+from anyner.corpora.joining import joined, source_documents
 from anyner.corpora.neighbours import neighbours_attached
 from anyner.corpora.reading import read, read_splits
 from anyner.corpora.synthetic import synthetic_splits
@@ -21,6 +22,9 @@ from anyner.text.windows import Window, words_of
 from anyner.training.config import DataConfig, Source
 from anyner.training.coordination import coordinated
 from anyner.training.opinions import DocumentOpinion, read_opinions
+
+_FEW, _WHOLE = 4, 16
+"""Sentences of dev that are read together; those of no known document stand in for one of so many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +50,8 @@ def read_data(data: DataConfig, text: TextConfig, dev_trains: bool = False) -> S
     """
     if data.synthetic is not None:
         sizes = (data.synthetic.train, data.synthetic.dev, data.synthetic.test)
-        made = synthetic_splits(sizes, data.synthetic.seed, data.synthetic.contiguous)
-        corpora = [made.train, made.dev, made.test]
+        synthetic = synthetic_splits(sizes, data.synthetic.seed, data.synthetic.contiguous)
+        corpora = [synthetic.train, synthetic.dev, synthetic.test]
     elif data.folder is not None:
         found = read_splits(data.folder)
         if found.train is None or (found.dev is None and not data.held_out):
@@ -64,13 +68,13 @@ def read_data(data: DataConfig, text: TextConfig, dev_trains: bool = False) -> S
         train, dev, test = (neighbours_attached(documents, text.context, everything) for documents in (train, dev, test))
     if dev_trains:
         train, dev = (*train, *dev), ()
-    joined = joined_sentences(train, data, text)
+    made = joined_sentences(train, data, text)
     problems = [problem for corpus in corpora for problem in corpus.problems]
     opinions: list[DocumentOpinion | None] = []
     if data.opinions:
-        opinions, of_files = read_opinions(data.opinions, (*train, *joined))
+        opinions, of_files = read_opinions(data.opinions, (*train, *made))
         problems += of_files
-    return Splits((*train, *joined), dev, test, tuple(problems), tuple(opinions), len(joined))
+    return Splits((*train, *made), dev, test, tuple(problems), tuple(opinions), len(made))
 
 
 def joined_sentences(train: Sequence[Document], data: DataConfig, text: TextConfig) -> tuple[Document, ...]:
@@ -92,6 +96,17 @@ def held_out(documents: Sequence[Document], share: float) -> tuple[tuple[Documen
     return train, tuple(document for document, home in zip(documents, homes, strict=True) if home in chosen)
 
 
+def dev_passages(documents: Sequence[Document]) -> tuple[Document, ...]:
+    """Dev as a model will read: a third of the source documents sentence by sentence, a third a few sentences at a time, a third
+    whole; with blanks between the sentences, or line breaks.
+    """
+    passages: list[Document] = []
+    for number, sentences in enumerate(source_documents(documents, _WHOLE)):
+        size, separator = (1, _FEW, len(sentences))[number % 3], " \n"[number // 3 % 2]
+        passages += [joined(sentences[start : start + size], separator) for start in range(0, len(sentences), size)]
+    return tuple(passages)
+
+
 def homes_of(documents: Sequence[Document]) -> list[str | int]:
     """The larger document that each is a part of; one without `doc` stands for itself, by its number."""
     return [document.doc if document.doc is not None else number for number, document in enumerate(documents)]
@@ -100,12 +115,12 @@ def homes_of(documents: Sequence[Document]) -> list[str | int]:
 def _joined(parts: Sequence[Sequence[Source]]) -> list[Corpus]:
     """A corpus for each part, from all its files."""
     files = iter(told_apart([(source.path, _read(source)) for sources in parts for source in sources]))
-    joined = []
+    corpora = []
     for sources in parts:
         own = list(islice(files, len(sources)))
         problems = tuple(problem for file in own for problem in file.problems)
-        joined.append(Corpus(tuple(document for file in own for document in file), problems))
-    return joined
+        corpora.append(Corpus(tuple(document for file in own for document in file), problems))
+    return corpora
 
 
 def _read(source: Source) -> Corpus:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -32,9 +32,12 @@ from anyner.training.frozen import FrozenPieces
 from anyner.training.interrupt import StopRequest
 from anyner.training.loss_sums import LossSums
 from anyner.training.optimizer import build_optimizer, schedule, set_rates
+from anyner.training.passages import Passages
 from anyner.training.progress import EpochRecord, Listener, MetricsFile
 
 _LARGEST_SEED = 2**31 - 1
+_CASELESS = 0.2
+"""Share of the windows whose capitals a training hides."""
 _AGREE_EVERY = 10
 """Steps between two questions to all processes whether one was interrupted."""
 
@@ -51,7 +54,7 @@ class Interrupted(KeyboardInterrupt):
 class _Share:
     """One process's part of a batch; without a part of its own it stands in with an example that does not count."""
 
-    places: list[int]
+    places: Sequence[int]
     batch: Batch
     counts: bool
 
@@ -77,6 +80,7 @@ class Trainer:
         self,
         recognizer: Recognizer,
         examples: Sequence[Example],
+        passages: Passages,
         tuner: Tuner | None,
         config: TrainingConfig,
         *,
@@ -86,14 +90,14 @@ class Trainer:
         listener: Listener,
         accelerator: Accelerator,
     ) -> None:
-        self.recognizer, self.examples, self.tuner, self.config = recognizer, examples, tuner, config
+        self.recognizer, self.tuner, self.config = recognizer, tuner, config
         self.folder, self.keep_best, self.listener, self.accelerator = folder, keep_best, listener, accelerator
         self.last_epoch = last_epoch
-        self.plans = EpochPlans(examples, recognizer.proposer.extra, config)
+        self.plans = EpochPlans(passages, recognizer.proposer.extra, config)
         self.model = recognizer.model
         self.optimizer = build_optimizer(self.model, config)
         self.wrapped: Any = accelerator.prepare(self.model)
-        in_epochs = [-(-len(self.plans.of(epoch)) // config.accumulate) for epoch in range(config.epochs)]
+        in_epochs = [-(-len(self.plans.of(epoch).batches) // config.accumulate) for epoch in range(config.epochs)]
         self.steps, self.last_step = sum(in_epochs), sum(in_epochs[:last_epoch])
         averaged = config.average_epochs * self.steps / config.epochs
         self.average = Average(self.model, averaged) if averaged else None
@@ -143,15 +147,15 @@ class Trainer:
 
     def _train_epoch(self, epoch: int, skipped: int, sums: LossSums) -> float:
         """Trains the batches of one epoch from `skipped` on; returns sentences a second."""
+        self._plan = self.plans.of(epoch)
         self._freeze(epoch < self.config.frozen_epochs)
-        plan = self.plans.of(epoch)
-        accumulate = self.config.accumulate
+        plan, accumulate = self._plan.batches, self.config.accumulate
         self.wrapped.train()
         began, sentences, shown = time.monotonic(), 0, 0.0
         for number in range(skipped, len(plan)):
             together = min(accumulate, len(plan) - number // accumulate * accumulate)
             self._one_batch(self._share(plan[number], epoch), epoch, number, together, sums)
-            sentences += len(plan[number])
+            sentences += sum(len(self._plan.passages[place].sentences) for place in plan[number])
             if time.monotonic() - shown > 0.5:
                 shown = time.monotonic()
                 spent = shown - self._began
@@ -164,14 +168,16 @@ class Trainer:
             torch.cuda.synchronize()
         return sentences / max(1e-9, time.monotonic() - began)
 
-    def _share(self, places: list[int], epoch: int) -> _Share:
+    def _share(self, places: Sequence[int], epoch: int) -> _Share:
         """This process's part of a batch, on the device. The batch is the same whatever the number of processes."""
         mine = places[self.accelerator.process_index :: self.accelerator.num_processes]
         stand_in = mine or places[:1]
         proposer = self.recognizer.proposer
-        examples = [self.examples[place] for place in stand_in]
+        examples = self.plans.examples([self._plan.passages[place] for place in stand_in])
         if self.config.word_dropout and self._frozen is None:
             examples = self._with_hidden_words(examples, epoch)
+        if self.model.encoder.config.features.shapes:
+            examples = self._with_hidden_casing(examples, epoch)
         batch = training_batch(examples, proposer.vocabulary.frame, proposer.prompt, self.model.encoder.features)
         return _Share(stand_in, batch.to(self._device), counts=bool(mine))
 
@@ -181,6 +187,15 @@ class Trainer:
         drawn = Draw(self.config.seed, epoch + 1).uniform("word dropout", keys, max(lengths))
         hidden, unknown = drawn < self.config.word_dropout, self.recognizer.vocabulary.frame.unknown
         return [one.without(row[:length], unknown) for one, row, length in zip(examples, hidden, lengths, strict=True)]
+
+    def _with_hidden_casing(self, examples: Sequence[Example], epoch: int) -> list[Example]:
+        """Texts in one casing must be read as well, and few corpora have any."""
+        keys = [example.window.content_key for example in examples]
+        drawn = Draw(self.config.seed, epoch + 1).uniform("casing", keys, 1)[:, 0]
+        return [
+            replace(one, window=replace(one.window, caseless=True)) if chance < _CASELESS else one
+            for one, chance in zip(examples, drawn, strict=True)
+        ]
 
     def _one_batch(self, share: _Share, epoch: int, number: int, together: int, sums: LossSums) -> None:
         """Gradients of one batch, and a step after the last of those whose gradients are averaged `together`."""
@@ -227,7 +242,7 @@ class Trainer:
         if not frozen:
             self._frozen = None
         elif self._frozen is None:
-            windows = [example.window for example in self.examples]
+            windows = [example.window for example in self.plans.examples(self._plan.passages)]
             self._frozen = FrozenPieces(self.recognizer.proposer, windows, self.config.batch_tokens)
 
     def _score(self, epoch: int, sums: LossSums, rate: float) -> None:

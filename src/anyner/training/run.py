@@ -31,6 +31,7 @@ from anyner.training.config import Chosen, DataConfig, Recipe
 from anyner.training.data import (
     DataCheck,
     Splits,
+    dev_passages,
     entities_in,
     note_unreachable,
     read_data,
@@ -39,6 +40,7 @@ from anyner.training.data import (
 from anyner.training.facts import corpus_facts, strictest_policy
 from anyner.training.loop import Outcome, Trainer
 from anyner.training.optimizer import trainable_summary
+from anyner.training.passages import Passages
 from anyner.training.progress import Listener, Silent
 from anyner.training.start import starting_encoder
 from anyner.version import __version__
@@ -67,12 +69,15 @@ def run(
     recognizer.model.to(accelerator.device)
     _tell(listener, recipe, data, recognizer, check)
     kept = _Keeper(recognizer, recipe, folder, data)
+    training = recipe.training
+    dev = dev_passages(data.dev) if training.passages else data.dev
     trainer = Trainer(
         recognizer,
         examples,
-        Tuner(recognizer, data.dev) if recipe.chosen is None else None,
-        recipe.training,
-        last_epoch=recipe.training.epochs if recipe.chosen is None else recipe.chosen.epoch,
+        Passages(examples, recognizer.budget, training.seed, as_they_are=not training.passages),
+        Tuner(recognizer, dev) if recipe.chosen is None else None,
+        training,
+        last_epoch=training.epochs if recipe.chosen is None else recipe.chosen.epoch,
         folder=folder,
         keep_best=kept.keep,
         listener=listener,
@@ -148,7 +153,8 @@ def _examples(
                 held = Opinion.of(entities_in(window, likely), labels, wanted.opinion_share, opinion.know_gaps)
             example = Example.of(window, entities_in(window, in_words), labels, annotated, held)
             times = 1 if joined or example.contiguous.all() else wanted.gaps_repeated
-            examples.append(replace(example, last_epoch=wanted.coordinated_epochs if joined else None, times=times))
+            last_epoch = wanted.coordinated_epochs if joined else None
+            examples.append(replace(example, last_epoch=last_epoch, times=times, source=document.doc))
     homes = {document.doc for document in data.train} - {None}
     check.dev_from_train = sum(document.doc in homes for document in data.dev)
     check.unknown_labels.update(e.label for document in data.dev for e in document.entities if e.label not in labels)

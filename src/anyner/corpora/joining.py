@@ -1,0 +1,73 @@
+"""Sentences put together again into the text that they were taken from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import accumulate
+
+from anyner.document import Document, Fragments
+
+
+def joined(documents: Sequence[Document], separator: str = " ") -> Document:
+    """One document of several, with the separator between their texts. It has given words if all of them have.
+
+    >>> from anyner.document import Entity
+    >>> parts = [Document("In Rome."), Document("In Bari.", (Entity("LOC", ((3, 7),)),))]
+    >>> joined(parts).entities[0].fragments
+    ((12, 16),)
+    """
+    if len(documents) == 1:
+        return documents[0]
+    shifts = _shifts(documents, separator)
+    with_words = all(one.words is not None for one in documents)
+    with_tags = with_words and all(one.pos is not None for one in documents)
+    return Document(
+        separator.join(one.text for one in documents),
+        tuple(
+            replace(entity, fragments=_shifted(entity.fragments, shift))
+            for one, shift in zip(documents, shifts, strict=True)
+            for entity in one.entities
+        ),
+        id=documents[0].id,
+        words=tuple(span for one, shift in zip(documents, shifts, strict=True) for span in _shifted(one.words or (), shift))
+        if with_words
+        else None,
+        labels=documents[0].labels,
+        doc=documents[0].doc,
+        pos=tuple(tag for one in documents for tag in one.pos or ()) if with_tags else None,
+        before=documents[0].before,
+        after=documents[-1].after,
+    )
+
+
+def parted(whole: Document, documents: Sequence[Document], separator: str = " ") -> Iterator[Document]:
+    """The documents that `whole` was joined of, with its entities; one that reaches across a border belongs to none."""
+    for one, shift in zip(documents, _shifts(documents, separator), strict=True):
+        inside = (entity for entity in whole.entities if shift <= entity.start and entity.end <= shift + len(one.text))
+        yield one.with_entities(replace(entity, fragments=_shifted(entity.fragments, -shift)) for entity in inside)
+
+
+def _shifts(documents: Sequence[Document], separator: str) -> list[int]:
+    """Characters before each of them in their joined text."""
+    return list(accumulate((len(one.text) + len(separator) for one in documents[:-1]), initial=0))
+
+
+def _shifted(fragments: Fragments, shift: int) -> Fragments:
+    return tuple((start + shift, end + shift) for start, end in fragments)
+
+
+def source_documents(documents: Iterable[Document], most: int) -> Iterator[list[Document]]:
+    """The documents in groups: parts of one `doc` that annotate the same labels and follow each other.
+
+    Those without a `doc` are grouped as they follow each other, up to `most` together.
+    """
+    held: list[Document] = []
+    for document in documents:
+        same = bool(held) and (document.doc, document.labels) == (held[-1].doc, held[-1].labels)
+        if held and (not same or (document.doc is None and len(held) == most)):
+            yield held
+            held = []
+        held.append(document)
+    if held:
+        yield held

@@ -1,0 +1,164 @@
+"""Training windows of one, several or many sentences, drawn anew in each epoch: a model reads raw text in all these lengths.
+
+A source document is read whole, in passages of a few sentences, or sentence by sentence, each with the same chance.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from anyner.encoding.gold import Example
+from anyner.inference.batching import window_size
+
+_SENTENCE_ENDS = frozenset(".!?。！？…")
+_CLOSING = frozenset("\"'”’»)]】」』")
+_FEW = 4
+"""Sentences of a passage of a few, on average."""
+_KINDS = 3
+"""Read whole, in passages of a few sentences, sentence by sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """Sentences that are read together."""
+
+    sentences: tuple[int, ...]
+    breaks: tuple[bool, ...]
+    """Before which of them a line break stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    example: Example
+    size: int
+    """Its own pieces, and the separators between its lines."""
+    goes_on: bool
+    """Whether it follows the sentence before it in one and the same text, which then says how the two are joined."""
+
+    @property
+    def begins_line(self) -> bool:
+        return self.example.window.line_starts[:1] == (0,)
+
+
+class Passages:
+    """The passages of every epoch of a training."""
+
+    def __init__(self, examples: Sequence[Example], room: int, seed: int, as_they_are: bool = False) -> None:
+        """A passage has at most `room` pieces. `as_they_are`: every example is a passage by itself."""
+        self._sentences: list[_Sentence] = []
+        self._room, self._seed = room, seed
+        groups: dict[tuple[Hashable, ...], list[int]] = defaultdict(list)
+        for place, example in enumerate(examples):
+            parts = [example] if as_they_are else sentences_of(example)
+            stands_for_itself = as_they_are or (example.source is None and len(parts) > _FEW)
+            source = place if stands_for_itself else example.source
+            for number, part in enumerate(parts):
+                groups[(source, *_alike(part))].append(len(self._sentences))
+                self._sentences.append(_Sentence(part, _own_size(part), goes_on=number > 0))
+        self._groups = [(key[0], tuple(places)) for key, places in groups.items()]
+
+    def of(self, epoch: int) -> list[Passage]:
+        """The first epoch is 0."""
+        random = np.random.default_rng([self._seed, epoch])
+        return [
+            passage
+            for source, places in self._groups
+            for again in range(max(self._sentences[place].example.times for place in places))
+            for passage in self._drawn([p for p in places if self._sentences[p].example.times > again], source, random)
+            if self._seen(places[0], epoch)
+        ]
+
+    def example(self, passage: Passage) -> Example:
+        return Example.joined([self._sentences[place].example for place in passage.sentences], passage.breaks)
+
+    def size(self, passage: Passage) -> int:
+        """Pieces that go through the encoder, special ones aside."""
+        first, last = (self._sentences[passage.sentences[end]].example.window for end in (0, -1))
+        own = sum(self._sentences[place].size for place in passage.sentences)
+        return own + sum(passage.breaks) + len(first.before) + len(last.after)
+
+    def _seen(self, place: int, epoch: int) -> bool:
+        last = self._sentences[place].example.last_epoch
+        return last is None or epoch < last
+
+    def _drawn(self, places: Sequence[int], source: Hashable, random: np.random.Generator) -> Iterator[Passage]:
+        stretches = [places] if source is not None else self._stretches(places)
+        for stretch in stretches:
+            kind = int(random.integers(_KINDS))
+            break_rate = random.choice((0.0, 0.5, 1.0))  # joined by blanks, by either, by line breaks
+            for together in self._runs(stretch, kind, random):
+                drawn = random.random(len(together)) < break_rate
+                yield Passage(tuple(together), tuple(self._breaks(together, drawn.tolist())))
+
+    def _stretches(self, places: Sequence[int]) -> Iterator[list[int]]:
+        """Sentences of no document stand in for one as they follow each other in their files."""
+        held: list[int] = []
+        size = 0
+        for place in places:
+            own = self._sentences[place].size + 1  # a line break may stand before it
+            if held and size + own > self._room:
+                yield held
+                held, size = [], 0
+            held.append(place)
+            size += own
+        yield held
+
+    def _runs(self, places: Sequence[int], kind: int, random: np.random.Generator) -> Iterator[list[int]]:
+        """The sentences in runs that fit into a window: as long as they can be, of a few, or of one."""
+        held: list[int] = []
+        size, most = 0, 0
+        for place in places:
+            window, own = self._sentences[place].example.window, self._sentences[place].size + 1
+            if held and (len(held) >= most or size + own + len(window.after) > self._room):
+                yield held
+                held = []
+            if not held:
+                most = (len(places), 1 + int(random.geometric(1 / (_FEW - 1))), 1)[kind]
+                size = len(window.before)
+            held.append(place)
+            size += own
+        if held:
+            yield held
+
+    def _breaks(self, places: Sequence[int], drawn: Sequence[bool]) -> Iterator[bool]:
+        yield False
+        for (before, place), by_chance in zip(pairwise(places), drawn[1:], strict=True):
+            known = self._sentences[place].goes_on and place == before + 1
+            yield self._sentences[place].begins_line if known else by_chance
+
+
+def _own_size(example: Example) -> int:
+    return window_size(example.window) - len(example.window.before) - len(example.window.after)
+
+
+def _alike(example: Example) -> tuple[Hashable, ...]:
+    """What examples that are joined must have in common."""
+    opinion = example.opinion
+    heard = None if opinion is None else (opinion.share, opinion.know_gaps)
+    return (example.annotated.tobytes(), heard, example.last_epoch)
+
+
+def sentences_of(example: Example) -> list[Example]:
+    """The example in sentences, as far as a few rules can tell; no entity is cut."""
+    cuts = [0, *_cuts(example), len(example.window.words)]
+    return [example.part(first, stop) for first, stop in pairwise(cuts)] if len(cuts) > 2 else [example]
+
+
+def _cuts(example: Example) -> Iterator[int]:
+    """Words at which a sentence begins: behind a full stop and what closes after it, or in a new line."""
+    words, lines = example.window.words, frozenset(example.window.line_starts)
+    covered = np.zeros(len(words) + 1, dtype=np.int64)  # whether an entity reaches from the word before into this one
+    np.add.at(covered, example.first + 1, 1)
+    np.add.at(covered, example.last + 1, -1)
+    inside = np.cumsum(covered) > 0
+    ended = False
+    for place, word in enumerate(words):
+        begins = place in lines or (ended and word not in _CLOSING and word not in _SENTENCE_ENDS)
+        if begins and place and not inside[place]:
+            yield place
+        ended = word in _SENTENCE_ENDS or (ended and not begins)
