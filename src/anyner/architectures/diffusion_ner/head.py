@@ -20,6 +20,7 @@ from anyner.architectures.diffusion_ner.noising import noised
 from anyner.architectures.diffusion_ner.reading import best, voted
 from anyner.architectures.diffusion_ner.schedule import denoising_pairs, earlier, schedule_of
 from anyner.architectures.diffusion_ner.state import clean_state, spans_at
+from anyner.architectures.diffusion_ner.stretches import Stretches
 from anyner.architectures.draw import NORMALS, Draw, normals
 from anyner.architectures.settings import Decoding, HeadConfig
 from anyner.encoding.encoder import Encoder, States
@@ -63,7 +64,8 @@ class Head(base.Head):
         self.register_buffer("normals", torch.tensor(normals()), persistent=False)  # on the device, where all of it is drawn from
 
     def loss(self, states: States, gold: Gold, draw: Draw) -> Losses:
-        config, rows = self.settings, Entities.of(gold.host).rows(len(states.lengths))
+        config, windows, stretches = self.settings, states, self.stretches(states)
+        states, rows = stretches.states(windows), stretches.entities(Entities.of(gold.host)).rows(len(stretches.window))
         noisy = noised(rows, states, config, self.schedule, draw)
         first, last, step = (states.placed(array) for array in (noisy.first.numpy(), noisy.last.numpy(), noisy.step))
         gold_first, gold_last, gold_label = states.placed(np.stack([rows.first, rows.last, rows.label]))  # (B, G) each
@@ -84,7 +86,8 @@ class Head(base.Head):
         if config.type_target == "pointed":
             label = labels_pointed_at(answers, gold_first, gold_last, gold_label, states.placed(rows.counts))
         weight = torch.where(label > 0, 1.0, config.none_weight)
-        unknown = functional.pad(~gold.annotated, (1, 0))[:, None]  # (B, 1, 1 + C)
+        annotated = gold.annotated[states.placed(stretches.window)]  # (B, C)
+        unknown = functional.pad(~annotated, (1, 0))[:, None]  # (B, 1, 1 + C)
         types = functional.cross_entropy(
             answers.types.masked_fill(unknown, -1e4).flatten(0, 1), label.flatten(), reduction="none"
         ).view_as(weight)  # (B, K)
@@ -93,10 +96,15 @@ class Head(base.Head):
             "type": LossPart((weight * types).sum(), weight.sum(), config.type_weight),
         }
         if self.denoiser.pairs is not None and sentence.pairs is not None and config.everywhere_weight:
-            table = self.denoiser.pairs.of_kinds(sentence.pairs, slice(None))  # (B, 1 + C, M, M)
-            everywhere = loss_everywhere(table, states.word_mask, gold)
-            parts["everywhere"] = LossPart(everywhere, states.word_mask.sum(), config.everywhere_weight)
+            pairs = sentence.pairs if states is windows else self.denoiser.pairs.as_boundaries(windows.words)
+            table = self.denoiser.pairs.of_kinds(pairs, slice(None))  # (windows, 1 + C, M, M)
+            everywhere = loss_everywhere(table, windows.word_mask, gold)
+            parts["everywhere"] = LossPart(everywhere, windows.word_mask.sum(), config.everywhere_weight)
         return parts
+
+    def stretches(self, states: States) -> Stretches:
+        """What a batch of windows is denoised in, the B rows of all that follows."""
+        return Stretches.of(states.lengths, self.settings.stretch or max(states.lengths))
 
     @staticmethod
     def _pointing(logits: Tensor, target: Tensor, word_mask: Tensor) -> Tensor:
@@ -106,8 +114,9 @@ class Head(base.Head):
         return torch.where(word_mask[:, None], loss, 0.0).sum(2)
 
     def propose(self, states: States, decoding: Decoding, draw: Draw) -> DenoisedSpans:
-        options = decoding.options
+        options, stretches = decoding.options, self.stretches(states)
         assert isinstance(options, DiffusionOptions)
+        states = stretches.states(states)
         sentence = self.denoiser.read(states)
         share = options.check_share if self.denoiser.pairs is not None and self.settings.everywhere_weight else 0.0
         least = (
@@ -121,6 +130,7 @@ class Head(base.Head):
             place, score = (voted if options.voting else best)(answers, least)
             if share:
                 score = agreed(score, self._checked(sentence, place), share)
+            place, score = stretches.in_windows(states, place, score)
             places.append(functional.pad(place, (0, 1), value=sample))
             scores.append(score)
         return DenoisedSpans(torch.cat(places), torch.cat(scores))
