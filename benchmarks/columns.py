@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from diffusion_columns import DIFFUSION
+from document_columns import DOCUMENTS
 from rows import ARCHITECTURE, Columns, Kind, Result, each, every, percent
 from tried_columns import TRIED
 
@@ -146,6 +147,7 @@ def _tenths(key: str, scores: Result) -> str:
 
 KINDS: Mapping[str, Kind] = {
     **DIFFUSION,
+    **DOCUMENTS,
     **TRIED,
     "bundled": Kind(
         _bundled,

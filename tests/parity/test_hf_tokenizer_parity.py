@@ -1,4 +1,4 @@
-"""Words cut one by one and remembered have the pieces that Hugging Face gives them in a whole sentence."""
+"""Words cut one by one and remembered have the pieces that Hugging Face gives their plain forms in a whole sentence."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from tokenizers.trainers import BpeTrainer, UnigramTrainer
 from transformers import PreTrainedTokenizerFast
 
 from anyner.corpora.synthetic import synthetic
-from anyner.encoding.pieces import PieceVocabulary
+from anyner.encoding.pieces import PieceVocabulary, plain_form
 from anyner.encoding.pretrained import fresh_vocabulary
 
 TEXTS = [document.text for document in synthetic(200)]
@@ -54,7 +54,7 @@ def pair(request: pytest.FixtureRequest) -> Pair:
 
 
 def by_hugging_face(tokenizer: PreTrainedTokenizerFast, words: Sequence[str], unknown: int) -> list[tuple[int, ...]]:
-    encoding = tokenizer(list(words), is_split_into_words=True, add_special_tokens=False)
+    encoding = tokenizer(list(map(plain_form, words)), is_split_into_words=True, add_special_tokens=False)
     found: list[list[int]] = [[] for _ in words]
     for piece, word in zip(encoding["input_ids"], encoding.word_ids(), strict=True):
         found[word].append(piece)
