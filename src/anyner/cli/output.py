@@ -55,7 +55,6 @@ def _opened(temporary: Path, path: Path) -> Iterator[TextIO]:
         with temporary.open("w", encoding="utf-8", newline="\n") as file:
             yield file
         return
-    temporary.unlink(missing_ok=True)  # a process that was killed may have had the same number
     with packing(temporary, path.suffix.lower()) as stream, TextIOWrapper(stream, encoding="utf-8", newline="\n") as file:
         yield file
 

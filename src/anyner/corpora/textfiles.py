@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import os
+import stat
 import uuid
 import zlib
 from collections.abc import Iterable, Iterator
@@ -74,23 +76,39 @@ def write_chunks(path: Path, chunks: Iterable[str]) -> None:
     target = path.resolve()
     if target.exists() and not target.is_file():
         raise AnynerError(f"{path}: cannot be written: it is not a file")
-    temporary = temporary_beside(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with packing(temporary, target.suffix) as stream:
+        with replacing(target) as temporary, packing(temporary, target.suffix) as stream:
             for chunk in _mark_guarded(chunks):
                 stream.write(chunk.encode())
-        temporary.replace(target)
     except OSError as error:
         raise AnynerError(f"{path}: cannot be written: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink()
 
 
 def temporary_beside(target: Path) -> Path:
     """A name that nothing has yet, in the folder of the target so that it can be renamed over it."""
     return target.with_name(f".anyner-{uuid.uuid4().hex}.tmp")
+
+
+@contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """A new empty file beside `target`. It takes the target's place and mode at the end, or is gone if anything fails."""
+    temporary = temporary_beside(target)
+    try:
+        old: int | None = stat.S_IMODE(target.stat().st_mode) & 0o777
+    except FileNotFoundError:
+        old = None
+    # Nobody else may read what replaces a private file, not even while it is written.
+    opened = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if old is None else 0o600)
+    try:
+        mode = stat.S_IMODE(os.fstat(opened).st_mode) if old is None else old
+        os.close(opened)
+        yield temporary
+        temporary.chmod(mode)  # some writers make files that only their owner can read
+        temporary.replace(target)
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
 
 
 def _mark_guarded(chunks: Iterable[str]) -> Iterator[str]:
@@ -105,9 +123,9 @@ def _mark_guarded(chunks: Iterable[str]) -> Iterator[str]:
 
 @contextmanager
 def packing(path: Path, suffix: str) -> Iterator[IO[bytes]]:
-    """A new file to write bytes to, packed as the suffix says."""
+    """A file to write bytes to, packed as the suffix says."""
     with ExitStack() as opened:
-        plain = opened.enter_context(path.open("xb"))
+        plain = opened.enter_context(path.open("wb"))
         if suffix == ".gz":
             # No name and no time in the header: the same documents give the same bytes.
             packed = opened.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=plain, mtime=0))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import errno
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from anyner.corpora.textfiles import replacing
 from anyner.errors import AnynerError
 
 CONFIG, WEIGHTS, CARD, METRICS, RECIPE = "config.json", "model.safetensors", "README.md", "metrics.json", "recipe.yaml"
@@ -37,7 +37,7 @@ def _no_room(error: Exception) -> bool:
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Lets `write` fill a temporary file beside `path`, then puts it in place in one step.
+    """Lets `write` fill a temporary file beside `path`, then puts it in place in one step, with the mode of the old file.
 
     A link is followed; what is there and is no file (a pipe, a device) is written to as it is.
     """
@@ -47,20 +47,8 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
         return
     target = path.resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with room_for(path):
-            write(temporary)
-        temporary.chmod(0o666 & ~_umask())  # some writers make files that only their owner can read
-        temporary.replace(target)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+    with replacing(target) as temporary, room_for(path):
+        write(temporary)
 
 
 def write_text(path: Path, text: str) -> None:
