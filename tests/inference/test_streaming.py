@@ -1,5 +1,6 @@
 """Results come soon, in order, and the same: after at most two batches of pieces, and at once where a stream pauses."""
 
+import gc
 import tracemalloc
 import warnings
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from same_entities import assert_same
 from anyner.document import Document
 from anyner.inference.pool import FLUSH, Flush
 from anyner.inference.recognizer import CPU_BATCH_TOKENS, Recognizer, unknown_piece
-from anyner.inference.streaming import UnknownWordsWarning
+from anyner.inference.streaming import UnknownWordsWarning, collector_paused
 
 TEXT = "Pain in the left knee and the right hip of the patient."
 BATCH = 128
@@ -65,6 +66,48 @@ def test_many_texts_need_no_more_memory_than_few(recognizer: Recognizer) -> None
     few, many = peak(2000), peak(6000)
     tracemalloc.stop()
     assert many < 1.3 * few
+
+
+def test_documents_of_one_long_word_wait_by_their_characters(recognizer: Recognizer) -> None:
+    source = Source([str(number % 10) * 900_000 for number in range(24)])
+    for number, _ in enumerate(recognizer.stream(source)):
+        assert source.taken - number <= 6
+
+
+def test_a_pause_of_the_collector_ends_whatever_another_thread_does_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+    enabled = gc.isenabled
+    first, second = collector_paused(), collector_paused()
+    running = [first]
+
+    def end_first() -> None:
+        while running:
+            running.pop().__exit__(None, None, None)
+
+    def asked() -> bool:
+        answer = enabled()
+        end_first()
+        return answer
+
+    first.__enter__()
+    assert not enabled()
+    monkeypatch.setattr(gc, "isenabled", asked)
+    second.__enter__()  # it used to find the collector off, and to leave it so
+    end_first()
+    second.__exit__(None, None, None)
+    try:
+        assert enabled()
+    finally:
+        gc.enable()
+
+
+def test_the_collector_stays_off_where_the_caller_turned_it_off() -> None:
+    gc.disable()
+    try:
+        with collector_paused():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
 
 
 def test_a_pause_runs_what_is_held(recognizer: Recognizer) -> None:

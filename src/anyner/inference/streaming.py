@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain
+from threading import Lock
 
 from anyner.document import Document
 from anyner.inference.pool import Flush, Pool, PooledBatch
@@ -18,7 +19,8 @@ from anyner.text.windows import Window, WindowMerger
 
 _BATCHES_AHEAD, _PIECES_AHEAD = 8, 16_384
 """What waits in the pool, whichever is more. More would save little padding."""
-_WAITING = 20_000
+_WAITING, _CHARACTERS_WAITING = 20_000, 4_000_000
+"""Documents and their characters that are held at once: a word of a million characters has few pieces."""
 _MANY_UNKNOWN, _FEW_LETTERS = 0.5, 5
 """Texts with a larger share of unknown words are warned of, but not those of so few letters: they tell nothing of a language."""
 
@@ -58,7 +60,7 @@ class Stream:
                     yield from self._through(self._pool.take())
                     self._look_farther()
             self._assembly.complete(number)
-            if self._assembly.full and self._pool.pieces:
+            while self._assembly.full and self._pool.pieces:
                 yield from self._through(self._pool.take())
             yield from self._assembly.finished()
         yield from self._drained()
@@ -106,15 +108,17 @@ class Assembly:
         self._open: dict[int, _Open] = {}
         self._found: dict[int, tuple[Window, Sequence[WordEntity]]] = {}  # of windows that have not had their turn
         self._first = self._cut = self._merged = 0  # the oldest open document; windows that were cut and merged
+        self._characters = 0  # of open documents
 
     @property
     def full(self) -> bool:
-        """Whether enough documents wait: texts without a word would otherwise pile up behind a window that has not run yet."""
-        return len(self._open) >= _WAITING
+        """Whether enough wait: texts without a word, or of few long words, would pile up behind a window that has not run yet."""
+        return len(self._open) >= _WAITING or self._characters >= _CHARACTERS_WAITING
 
     def expect(self, document: Document) -> int:
         number = self._first + len(self._open)
         self._open[number] = _Open(document)
+        self._characters += len(document.text)
         return number
 
     def note(self, window: Window) -> None:
@@ -151,6 +155,7 @@ class Assembly:
         while (one := self._open.get(self._first)) and one.last is not None and one.last <= self._merged:
             del self._open[self._first]
             self._first += 1
+            self._characters -= len(one.document.text)
             found = one.merger.entities() if one.merger else []
             coverage = 1.0 - one.shortened / one.words if one.shortened else 1.0
             document = one.document.with_entities(found, coverage, one.unknown / one.words if one.unknown else 0.0)
@@ -192,9 +197,18 @@ def mostly_unknown(document: Document) -> bool:
     return document.unknown > _MANY_UNKNOWN and sum(map(str.isalnum, document.text)) > _FEW_LETTERS
 
 
+_PAUSING = Lock()
+
+
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Python's search for reference cycles rests: decoding makes many small objects but no cycle: a third of its time."""
+    """Python's search for reference cycles rests: decoding makes many small objects but no cycle: a third of its time.
+
+    Only one thread at a time pauses it, and for one batch: it can neither stay off for good nor starve where threads take turns.
+    """
+    if not _PAUSING.acquire(blocking=False):
+        yield
+        return
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -202,3 +216,4 @@ def collector_paused() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+        _PAUSING.release()
