@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from anyner.corpora import textfiles
 from anyner.corpora.reading import read, read_splits
 from anyner.corpora.registry import FORMATS
 from anyner.corpora.writing import write
@@ -91,6 +94,46 @@ def test_packed_files_marks_and_carriage_returns(tmp_path: Path, name: str) -> N
 def test_a_damaged_packed_file(tmp_path: Path, packed: bytes) -> None:
     (tmp_path / "x.gz").write_bytes(packed)
     assert "cannot be read" in _message(tmp_path / "x.gz")
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
+@pytest.mark.parametrize("content", [b"0" * 8_000_000, b"[]\n" * 3_000_000], ids=["one line", "many lines"])
+def test_a_packed_file_that_unpacks_to_far_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes], content: bytes
+) -> None:
+    path = tmp_path / "bomb.jsonl"
+    path.write_bytes(pack(content))
+    monkeypatch.setattr(textfiles, "_UNPACKED", 200_000, raising=False)
+    tracemalloc.start()
+    try:
+        for look in (lambda: textfiles.whole_text(path), lambda: sum(len(line) for _, line in textfiles.numbered_lines(path))):
+            with pytest.raises(AnynerError) as caught:
+                look()
+            assert str(caught.value) == (
+                f"{path}: unpacks to more than 0.0002 GB: unpack it first, or raise ANYNER_MAX_UNPACKED_GB"
+            )
+        assert tracemalloc.get_traced_memory()[1] < 4_000_000
+    finally:
+        tracemalloc.stop()
+    monkeypatch.setenv("ANYNER_MAX_UNPACKED_GB", "0.05")
+    assert len(textfiles.whole_text(path)) == len(content)
+
+
+def test_a_large_packed_file_may_unpack_to_a_multiple_of_its_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "large.txt.gz"
+    text = "".join(f"{number * number}\n" for number in range(20_000))
+    path.write_bytes(gzip.compress(text.encode()))
+    monkeypatch.setattr(textfiles, "_UNPACKED", 1000, raising=False)
+    assert textfiles.whole_text(path) == text
+    assert "".join(f"{line}\n" for _, line in textfiles.numbered_lines(path)) == text
+
+
+@pytest.mark.parametrize("limit", ["", "much", "0", "-1", "nan", "inf"])
+def test_a_limit_that_is_not_a_size_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(b"{}"))
+    monkeypatch.setenv("ANYNER_MAX_UNPACKED_GB", limit)
+    assert _message(path) == f"ANYNER_MAX_UNPACKED_GB: expected a number of gigabytes above 0, got {limit!r}"
 
 
 @pytest.mark.parametrize(

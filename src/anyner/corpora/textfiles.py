@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import io
 import lzma
+import math
 import os
 import stat
 import uuid
@@ -11,12 +13,18 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from anyner.errors import AnynerError
 
 BYTE_ORDER_MARK = "\ufeff"
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
+_READ_AT_ONCE = 1 << 17
+
+
+_UNPACKED, _UNPACKED_RATIO = 1_000_000_000, 20
+"""A packed file may unpack to so many bytes, or to so many times its own size if that is more. Text rarely packs that well."""
+_LIMIT_VARIABLE = "ANYNER_MAX_UNPACKED_GB"
 
 
 @contextmanager
@@ -28,15 +36,55 @@ def _bytes_of(path: Path) -> Iterator[IO[bytes]]:
             first = plain.read(len(_XZ))
             plain.seek(0)
             if first.startswith(_GZIP):
-                yield cast(IO[bytes], opened.enter_context(gzip.GzipFile(fileobj=plain)))
+                yield _Unpacked.buffered(opened.enter_context(gzip.GzipFile(fileobj=plain)), path)
             elif first.startswith(_XZ):
-                yield opened.enter_context(lzma.LZMAFile(plain))
+                yield _Unpacked.buffered(opened.enter_context(lzma.LZMAFile(plain)), path)
             else:
                 yield plain
     except FileNotFoundError:
         raise AnynerError(f"{path}: no such file") from None
+    except MemoryError:
+        raise AnynerError(f"{path}: is too large for the memory of this machine") from None
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise AnynerError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+
+
+class _Unpacked(io.RawIOBase):
+    """What a packed file holds, up to a limit: a few kilobytes can unpack to more than any memory."""
+
+    def __init__(self, stream: gzip.GzipFile | lzma.LZMAFile, path: Path) -> None:
+        self._stream, self._path = stream, path
+        self._left = self._limit = _unpacked_limit(path)
+
+    @classmethod
+    def buffered(cls, stream: gzip.GzipFile | lzma.LZMAFile, path: Path) -> IO[bytes]:
+        return io.BufferedReader(cls(stream, path), _READ_AT_ONCE)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._stream.read(len(buffer))
+        buffer[: len(data)] = data
+        self._left -= len(data)
+        if self._left < 0:
+            raise AnynerError(
+                f"{self._path}: unpacks to more than {self._limit / 1e9:g} GB: unpack it first, or raise {_LIMIT_VARIABLE}"
+            )
+        return len(data)
+
+
+def _unpacked_limit(path: Path) -> int:
+    chosen = os.environ.get(_LIMIT_VARIABLE)
+    if chosen is None:
+        return max(_UNPACKED, _UNPACKED_RATIO * path.stat().st_size)
+    try:
+        limit = float(chosen)
+    except ValueError:
+        limit = 0.0
+    if not 0.0 < limit < math.inf:
+        raise AnynerError(f"{_LIMIT_VARIABLE}: expected a number of gigabytes above 0, got {chosen!r}")
+    return int(limit * 1e9)
 
 
 def _decoded(data: bytes, path: Path, first_line: int) -> str:
