@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from documents import SEPARATORS, in_runs, row
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from plainly import plainly
 
@@ -44,17 +45,31 @@ def written_by_hand(path: Path) -> tuple[Mapping[str, Any], list[Document]]:
     return about, [Document(one["text"], _entities(one["text"], one["entities"])) for one in about["sentences"]]
 
 
+def texts_by_hand(path: Path) -> list[Document]:
+    """Its longer texts; the id says what each is."""
+    listed = yaml.safe_load(path.read_text(encoding="utf-8")).get("texts", [])
+    return [Document(one["text"], _entities(one["text"], one["entities"]), id=one["name"]) for one in listed]
+
+
 def _entities(text: str, listed: Iterable[tuple[str, str]]) -> tuple[Entity, ...]:
-    """Entities by their words; each stands where it does first, behind the fragment before it."""
-    found = []
+    """Entities by their words; each stands where it does first, and one that is named again where it does next."""
+    found: list[Entity] = []
     for label, words in listed:
-        fragments, place = [], 0
-        for part in words.split(GAP):
-            start = text.index(part, place)
-            place = start + len(part)
-            fragments.append((start, place))
-        found.append(Entity(label, tuple(fragments)))
+        entity = _entity(text, label, words, 0)
+        while entity in found:
+            entity = _entity(text, label, words, entity.start + 1)
+        found.append(entity)
     return tuple(found)
+
+
+def _entity(text: str, label: str, words: str, place: int) -> Entity:
+    """Every fragment at its first place behind the one before it."""
+    fragments = []
+    for part in words.split(GAP):
+        start = text.index(part, place)
+        place = start + len(part)
+        fragments.append((start, place))
+    return Entity(label, tuple(fragments))
 
 
 def in_casing(documents: Sequence[Document], change: Callable[[str], str]) -> list[Document]:
@@ -72,7 +87,7 @@ def compared(recognizer: Recognizer, documents: Sequence[Document]) -> list[dict
     rows = []
     for document, found in zip(documents, recognizer.predict(documents), strict=True):
         wanted, had = {_shown(e) for e in document.entities}, {_shown(e) for e in found.entities}
-        rows.append({"text": document.text, "missed": sorted(wanted - had), "wrong": sorted(had - wanted)})
+        rows.append({"name": document.id, "text": document.text, "missed": sorted(wanted - had), "wrong": sorted(had - wanted)})
     return rows
 
 
@@ -81,7 +96,8 @@ def _shown(entity: Entity) -> str:
 
 
 def scores(small: Recognizer, large: Recognizer, corpus: str, labels: Mapping[str, frozenset[str]]) -> dict[str, Any]:
-    """Strict scores of the stored model on a corpus's test part, in other casings too, and of the model before it was stored."""
+    """Strict scores on a corpus's test part: of the stored model sentence by sentence, in other casings and on whole documents of
+    raw text, and of the model before it was stored."""
     name = Path(corpus).name
     test = next(path for path in sorted(Path(corpus).glob("test.*")))
     documents = [replace(one, labels=labels.get(name)) for one in anyner.read(str(test)).documents]
@@ -95,9 +111,15 @@ def scores(small: Recognizer, large: Recognizer, corpus: str, labels: Mapping[st
         **{key: getattr(found.strict, key) for key in ("precision", "recall", "f1")},
         "discontinuous_f1": gaps.f1 if gaps else None,
         "alone": read_alone.strict.f1 if any(one.before or one.after for one in documents) else None,
+        "whole": _whole(small, documents) if any(one.doc is not None for one in documents) else None,
         **{casing: anyner.evaluate(small, in_casing(documents, change)).strict.f1 for casing, change in CASINGS.items()},
         "float32": anyner.evaluate(large, documents).strict.f1,
     }
+
+
+def _whole(recognizer: Recognizer, documents: Sequence[Document]) -> dict[str, Any]:
+    runs = list(in_runs(documents, None))
+    return {name: row(recognizer, runs, separator) for name, separator in SEPARATORS.items()}
 
 
 def for_everyone(text: str, names: Mapping[str, str], where: str) -> str:
@@ -144,6 +166,7 @@ def main() -> None:
         "load_seconds": round(time.perf_counter() - began, 2),
         "corpora": [scores(small, large, corpus, labels) for corpus in arguments.corpus],
         "sentences": compared(small, sentences),
+        "texts": compared(small, texts_by_hand(HERE / "bundled" / f"{arguments.name}.yaml")),
     }
     write_text(folder / CARD, card(arguments.name, about, small, result))
     write(result, arguments.output or HERE / "results" / f"bundled-{arguments.name}.json")

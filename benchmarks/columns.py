@@ -145,6 +145,11 @@ def _tenths(key: str, scores: Result) -> str:
     return "" if share is None else f"{100 * share:.1f}"
 
 
+def _whole(joined_by: str, scores: Result) -> str:
+    """F1 on whole documents."""
+    return "" if not scores.get("whole") else f"{100 * scores['whole'][joined_by]['f1']:.1f}"
+
+
 KINDS: Mapping[str, Kind] = {
     **DIFFUSION,
     **DOCUMENTS,
@@ -161,6 +166,8 @@ KINDS: Mapping[str, Kind] = {
             "F1 in upper case": partial(_tenths, "upper"),
             "F1 before int8": partial(_tenths, "float32"),
             "F1, sentences alone": partial(_tenths, "alone"),
+            "whole documents, blank": partial(_whole, "blank"),
+            "whole documents, line break": partial(_whole, "line break"),
             "size, MB": lambda scores: f"{scores['bytes'] / 1e6:.1f}",
         },
     ),

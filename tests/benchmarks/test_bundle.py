@@ -24,6 +24,8 @@ limits: It knows nothing else.
 sentences:
   - {text: Pain in hip and knee., entities: [[Symptom, Pain in … knee], [Symptom, Pain in hip]]}
   - {text: Nothing here., entities: []}
+texts:
+  - {name: a note, text: "Pain in hip.\\nPain in knee.", entities: [[Symptom, Pain], [Symptom, Pain in knee], [Symptom, Pain]]}
 """
 
 
@@ -40,6 +42,12 @@ def test_twenty_sentences_were_written_for_each_model(bundle: ModuleType, name: 
     assert any(not document.entities for document in documents)
     assert {"about", "encoder", "chosen", "data", "limits"} < about.keys()
     assert any(entity.discontinuous for document in documents for entity in document.entities) == (name == "biomed-en")
+
+
+def test_what_is_named_twice_stands_at_two_places(bundle: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "tiny.yaml").write_text(ABOUT, encoding="utf-8")
+    (note,) = bundle.texts_by_hand(tmp_path / "tiny.yaml")
+    assert note.id == "a note" and [entity.fragments for entity in note.entities] == [((0, 4),), ((13, 25),), ((13, 17),)]
 
 
 def test_another_casing_keeps_every_place(bundle: ModuleType) -> None:

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import time
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from anyner.inference.recognizer import Recognizer
 from anyner.storage.bundled import bundled_folder, bundled_names
 from anyner.storage.files import CARD, CONFIG, RECIPE
 from anyner.storage.load import find
+from anyner.text.lines import line_starts
 from anyner.training.config import Recipe
 
 ROOT = Path(__file__).parent.parent.parent
@@ -125,3 +127,18 @@ def test_a_training_starts_from_its_encoder_without_network(
     own = dict(model.model.encoder.pretrained.named_parameters())
     for name, weight in trained.model.encoder.pretrained.named_parameters():
         assert torch.allclose(weight.cpu(), own[name], atol=1e-6), name
+
+
+_ENDS = re.compile(r"(?<=[.!?])[\"')]*\s+(?=[\"'(]*[A-Z])")
+
+
+@pytest.mark.parametrize("name", ["biomed-en"])
+def test_no_entity_of_a_text_reaches_across_a_sentence_or_a_line(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    texts = import_module("bundle").texts_by_hand(ROOT / "benchmarks/bundled" / f"{name}.yaml")
+    assert texts
+    for document in anyner.load(name).predict([text.text for text in texts]):
+        borders = [*line_starts(document.text), *(match.end() for match in _ENDS.finditer(document.text))]
+        assert document.entities and borders
+        for entity in document.entities:
+            assert not any(entity.start < border < entity.end for border in borders), entity
