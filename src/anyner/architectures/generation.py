@@ -107,5 +107,7 @@ def most_at_one_word(facts: CorpusFacts) -> int:
     return min(max(facts.most_at_one_word, 1), MOST_AT_ONE_WORD)
 
 
-def half_more(size: int) -> int:
-    return size + (size + 1) // 2
+def half_more(sizes: Sequence[int], facts: CorpusFacts) -> int:
+    """Half more than the largest, as far as a window reaches: what is longer could never be written."""
+    size = max(sizes, default=1)
+    return min(size + (size + 1) // 2, facts.most_words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from anyner.architectures.settings import CorpusFacts, Shape
 from anyner.document import Document
@@ -25,25 +26,43 @@ def corpus_facts(
     encoder: Encoder,
     cut: PieceCutter,
 ) -> CorpusFacts:
-    every = [entity for entities in per_document for entity in entities]
-    pieces = (count for pair in zip(data.train, per_document, strict=True) for count in _piece_lengths(*pair, text, cut))
+    """Entities that no window can hold are not counted among the lengths: nothing is learned from them."""
+    most = window_pieces(encoder, text)
+    pairs = zip(data.train, per_document, strict=True)
+    every = [entity for pair in pairs for entity in _sized(*pair, text, cut) if entity.reach <= most]
     return CorpusFacts(
         labels=data.labels,
-        lengths=tuple(len(entity.word_indices) for entity in every),
-        spans=tuple(entity.last - entity.first + 1 for entity in every),
-        piece_lengths=tuple(pieces),
+        lengths=tuple(entity.words for entity in every),
+        spans=tuple(entity.span for entity in every),
+        piece_lengths=tuple(entity.pieces for entity in every),
         most_at_one_word=_most_at_one_word(per_document),
         most_in_a_document=max(map(len, per_document), default=0),
-        most_words=window_pieces(encoder, text),
+        most_words=most,
         encoder_decoder=is_encoder_half(encoder.pretrained),
-        discontinuous=any(len(entity.fragments) > 1 for entity in every),
+        discontinuous=any(len(entity.fragments) > 1 for entities in per_document for entity in entities),
     )
 
 
-def _piece_lengths(document: Document, entities: Sequence[WordEntity], text: TextConfig, cut: PieceCutter) -> Iterator[int]:
-    if entities:
-        sizes = [len(pieces) for pieces in cut([document.text[start:end] for start, end in words_of(document, text)])]
-        yield from (sum(sizes[word] for word in entity.word_indices) for entity in entities)
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """How long one entity is."""
+
+    words: int
+    span: int
+    """Words from its first to its last, gaps counted."""
+    pieces: int
+    reach: int
+    """Pieces from its first to its last, gaps counted."""
+
+
+def _sized(document: Document, entities: Sequence[WordEntity], text: TextConfig, cut: PieceCutter) -> Iterator[_Size]:
+    if not entities:
+        return
+    pieces = [len(own) for own in cut([document.text[start:end] for start, end in words_of(document, text)])]
+    for entity in entities:
+        inside = entity.word_indices
+        reach = sum(pieces[entity.first : entity.last + 1])
+        yield _Size(len(inside), entity.last - entity.first + 1, sum(pieces[word] for word in inside), reach)
 
 
 def _most_at_one_word(per_document: Iterable[Sequence[WordEntity]]) -> int:

@@ -255,12 +255,13 @@ def test_what_it_can_express() -> None:
 
 
 def test_lengths_left_open_come_from_the_corpus() -> None:
-    def fitted(spans: tuple[int, ...], **settings: Any) -> tuple[int, ...] | None:
-        facts = CorpusFacts(LABELS, spans, spans, spans, 1, 1, 9, False, False)
+    def fitted(spans: tuple[int, ...], window: int = 512, **settings: Any) -> tuple[int, ...] | None:
+        facts = CorpusFacts(LABELS, spans, spans, spans, 1, 1, window, False, False)
         return Config(**settings).fitted(facts).lengths
 
     assert fitted((1,) * 50 + (4,) * 50) == (1, 2, 3, 4)
     assert fitted((2, 40)) == tuple(range(1, 17))
+    assert fitted((2, 40), window=9) == tuple(range(1, 10)), "no more than a window holds"
     assert fitted(()) == (1,)
     assert fitted((9,), lengths=(3, 1, 3)) == (1, 3)
 

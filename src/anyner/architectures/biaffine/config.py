@@ -25,7 +25,8 @@ class Config(HeadConfig):
     """Probability every span starts with: almost none is an entity, and learning that first would waste steps."""
 
     def fitted(self, facts: CorpusFacts) -> Self:
-        return self if self.longest else self.updated({"longest": 2 * max(facts.spans, default=1)}, "head")
+        longest = min(2 * max(facts.spans, default=1), facts.most_words)
+        return self if self.longest else self.updated({"longest": longest}, "head")
 
     def unreachable(self, entities: Sequence[WordEntity], pieces: Sequence[int]) -> list[str | None]:
         reasons = super().unreachable(entities, pieces)

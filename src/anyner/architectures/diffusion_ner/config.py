@@ -106,7 +106,7 @@ class Config(HeadConfig):
         if self.stretch:
             return self
         long = int(np.quantile(facts.spans or (1,), _COVERED, method="higher"))
-        return self.updated({"stretch": max(_SHORTEST_STRETCH, 2 * long)}, "head")
+        return self.updated({"stretch": max(_SHORTEST_STRETCH, min(2 * long, facts.most_words))}, "head")
 
     def unreachable(self, entities: Sequence[WordEntity], pieces: Sequence[int]) -> list[str | None]:
         reasons = with_second_labels(super().unreachable(entities, pieces), entities)

@@ -91,7 +91,7 @@ class Config(HeadConfig):
         if self.lengths:
             return self
         enough = int(np.quantile(facts.spans or (1,), 0.99, method="higher"))
-        return self.updated({"lengths": list(range(1, min(enough, LONGEST_CHOSEN) + 1))}, "head")
+        return self.updated({"lengths": list(range(1, min(enough, LONGEST_CHOSEN, facts.most_words) + 1))}, "head")
 
     def unreachable(self, entities: Sequence[WordEntity], pieces: Sequence[int]) -> list[str | None]:
         reasons = super().unreachable(entities, pieces)

@@ -74,13 +74,14 @@ class Config(GenerationConfig):
         decoder = self.decoder_kind(facts)
         space = self.space or ("sentence" if decoder == "pretrained" else "pointer")
         lengths = facts.lengths if space == "pointer" else facts.piece_lengths
-        longest = self.longest or min(int(np.quantile(lengths or (1,), COVERED, method="higher")), LONGEST_CHOSEN)
+        enough = int(np.quantile(lengths or (1,), COVERED, method="higher"))
+        longest = self.longest or min(enough, LONGEST_CHOSEN, facts.most_words)
         chosen = {
             "decoder": decoder,
             "space": space,
             "longest": longest,
             "tail": max(lengths, default=1) > longest,
-            "farthest": half_more(max(facts.spans, default=1)),
+            "farthest": half_more(facts.spans, facts),
             "most_at_one_word": most_at_one_word(facts),
             "most_pieces": facts.most_words,
             "contiguous": not facts.discontinuous,
