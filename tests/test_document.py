@@ -1,6 +1,9 @@
 """Entities and documents refuse what does not fit, and keep one canonical form of what does."""
 
-from dataclasses import FrozenInstanceError, replace
+import copy
+import pickle
+import tracemalloc
+from dataclasses import FrozenInstanceError, asdict, fields, replace
 from typing import Any
 
 import numpy as np
@@ -74,6 +77,39 @@ def test_fragments_that_only_white_space_separates_are_one() -> None:
 
 def test_a_text_from_elsewhere_never_stays_on_an_entity() -> None:
     assert Document("abcd", (Entity("X", ((1, 3),), text="zz"),)).entities[0].text == "bc"
+
+
+def nested(count: int) -> Document:
+    return Document("x" * 2 * count, tuple(Entity("X", ((place, 2 * count - place),)) for place in range(count)))
+
+
+def test_nested_entities_share_the_text_of_their_document() -> None:
+    tracemalloc.start()
+    try:
+        document = nested(3000)
+        again = document.with_entities(document.entities)
+        copied = pickle.loads(pickle.dumps(document))
+        assert tracemalloc.get_traced_memory()[1] < 6_000_000
+    finally:
+        tracemalloc.stop()
+    assert document == again == copied
+    assert [len(entity.text) for entity in copied.entities] == list(range(6000, 0, -2))
+
+
+def test_an_entity_is_the_dataclass_it_looks_like() -> None:
+    placed = Document("pain in the hip", (Entity("D", ((0, 4), (12, 15)), 0.5),)).entities[0]
+    assert [one.name for one in fields(placed)] == ["label", "fragments", "score", "text"]
+    assert asdict(placed) == {"label": "D", "fragments": ((0, 4), (12, 15)), "score": 0.5, "text": "pain hip"}
+    assert repr(placed) == "Entity(label='D', fragments=((0, 4), (12, 15)), score=0.5, text='pain hip')"
+    assert placed == Entity("D", ((0, 4), (12, 15)), 0.5, "other") and hash(placed) == hash(Entity(*placed.key, 0.5))
+    assert (Entity("D", ((0, 4),)).text, Entity("D", ((0, 4),), None, "pain").text) == ("", "pain")
+    for same in (copy.copy(placed), copy.deepcopy(placed), pickle.loads(pickle.dumps(placed)), replace(placed, score=0.5)):
+        assert (same, same.text) == (placed, "pain hip")
+    assert replace(placed, text="x").text == "x"
+    for name in ("label", "text", "other"):
+        with pytest.raises(FrozenInstanceError):
+            setattr(placed, name, "Y")
+    assert not hasattr(placed, "__dict__")
 
 
 @pytest.mark.parametrize("text", ["\ud800", "a\udfffb"])

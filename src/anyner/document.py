@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from operator import attrgetter, index
-from typing import Any
+from typing import Any, cast
 
 from anyner.errors import InvalidInputError
 
@@ -52,24 +52,56 @@ def joined_over_white_space(fragments: Fragments, text: str) -> Fragments:
     return tuple(joined)
 
 
-@dataclass(frozen=True, slots=True)
-class Entity:
+class _InText:
+    """What an entity holds of its text: one given with it, or else the whole text of its document."""
+
+    __slots__ = ("_given", "_source")
+    _given: str
+    _source: str | None
+
+
+class _TextOfEntity:
+    """`Entity.text`, cut out of the document's text when it is asked for: nested entities would hold it over and over."""
+
+    def __get__(self, entity: Entity | None, owner: type) -> str:
+        if entity is None:
+            return ""
+        if entity._source is None:
+            return entity._given
+        return " ".join([entity._source[start:end] for start, end in entity.fragments])
+
+
+@dataclass(frozen=True, init=False)
+class Entity(_InText):
     """A label on one fragment (contiguous) or several (discontinuous). Two are equal when label, fragments and score are.
 
     >>> Entity("Disorder", ((0, 4), (12, 15))).discontinuous
     True
     """
 
+    __slots__ = ("fragments", "label", "score")  # by hand: `text` is a field without a slot
+
     label: str
     fragments: Fragments
-    score: float | None = None
-    text: str = field(default="", compare=False)
-    """Filled in by the document that holds the entity: the fragments' text, joined by one space."""
+    score: float | None
+    text: str = field(default=cast(str, _TextOfEntity()), compare=False)
+    """Known to an entity that a document holds: the fragments' text, joined by one space."""
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.label, str) or not self.label.strip():
-            raise InvalidInputError(f"an entity needs a label, got {self.label!r}")
-        object.__setattr__(self, "fragments", canonical_fragments(self.fragments))
+    def __init__(self, label: str, fragments: Fragments, score: float | None = None, text: str = "") -> None:
+        if not isinstance(label, str) or not label.strip():
+            raise InvalidInputError(f"an entity needs a label, got {label!r}")
+        self._fill(label, canonical_fragments(fragments), score, text, None)
+
+    def _fill(self, label: str, fragments: Fragments, score: float | None, given: str, source: str | None) -> None:
+        fill = object.__setattr__  # an entity is frozen for everybody else
+        fill(self, "label", label)
+        fill(self, "fragments", fragments)
+        fill(self, "score", score)
+        fill(self, "_given", given)
+        fill(self, "_source", source)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return unchecked_entity, (self.label, self.fragments, self.score, self._given, self._source)
 
     @property
     def key(self) -> tuple[str, Fragments]:
@@ -93,6 +125,13 @@ class Entity:
         if self.score is not None:
             plain["score"] = round(self.score, 6)
         return plain
+
+
+def unchecked_entity(label: str, fragments: Fragments, score: float | None, given: str = "", source: str | None = None) -> Entity:
+    """An entity whose parts are known to be good; `source` is the text of its document."""
+    entity = object.__new__(Entity)
+    entity._fill(label, fragments, score, given, source)
+    return entity
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,9 +292,8 @@ def _placed(entity: Entity, text: str) -> Entity:
     """The entity with its text, and with fragments that only white space separates joined."""
     if not isinstance(entity, Entity):
         raise InvalidInputError(f"entities are Entity objects, got {type(entity).__name__}")
-    if len(entity.fragments) == 1 and entity.text and entity.text == text[entity.start : entity.end]:
+    if entity._source is text and len(entity.fragments) == 1:
         return entity
     if entity.end > len(text):
         raise InvalidInputError(f"entity {entity.label} {entity.fragments} ends after the text's {len(text)} characters")
-    fragments = joined_over_white_space(entity.fragments, text)
-    return Entity(entity.label, fragments, entity.score, " ".join(text[start:end] for start, end in fragments))
+    return unchecked_entity(entity.label, joined_over_white_space(entity.fragments, text), entity.score, source=text)

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from anyner.document import Entity, Fragments, canonical_fragments
+from anyner.document import Entity, Fragments, canonical_fragments, unchecked_entity
 
 _SHOWN = 60
 """Characters of an entity that a message shows."""
@@ -92,4 +92,4 @@ def to_characters(entity: WordEntity, starts: Sequence[int], ends: Sequence[int]
     """The entity in characters: from the start of each fragment's first word to the end of its last."""
     in_words = entity.fragments if len(entity.fragments) == 1 else canonical_fragments(entity.fragments)
     fragments = tuple([(starts[first], ends[stop - 1]) for first, stop in in_words])
-    return Entity(entity.label, fragments, entity.score, " ".join([text[start:end] for start, end in fragments]))
+    return unchecked_entity(entity.label, canonical_fragments(fragments), entity.score, source=text or None)
