@@ -44,7 +44,7 @@ def test_a_folder_gives_its_weights_and_vocabulary(config: PreTrainedConfig, voc
 
 @pytest.mark.filterwarnings("error")
 def test_a_pooler_is_not_missed(vocabulary: PieceVocabulary, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    plain = {"model_type": "bert", "hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "vocab_size": 50}
+    plain = {"model_type": "bert", "hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "vocab_size": 330}
     encoder_from_config(plain).save_pretrained(tmp_path)  # which leaves it out
     vocabulary.save(tmp_path)
     verbosity = logging.get_verbosity()
@@ -54,7 +54,7 @@ def test_a_pooler_is_not_missed(vocabulary: PieceVocabulary, tmp_path: Path, cap
 
 
 def test_weights_that_are_missed_are_told(vocabulary: PieceVocabulary, tmp_path: Path) -> None:
-    plain = {"model_type": "bert", "hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "vocab_size": 50}
+    plain = {"model_type": "bert", "hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "vocab_size": 330}
     small = encoder_from_config(plain)
     small.save_pretrained(tmp_path, state_dict={k: v for k, v in small.state_dict().items() if "intermediate" not in k})
     vocabulary.save(tmp_path)

@@ -18,6 +18,8 @@ from unicodedata import normalize
 
 from tokenizers import Tokenizer
 
+from anyner.encoding.tokenizer_limits import MOST_BYTES, check_tokenizer
+from anyner.encoding.untrusted import read_json
 from anyner.errors import AnynerError
 from anyner.text.windows import Pieces
 
@@ -32,6 +34,8 @@ _MOST_CHARACTERS = 1024
 """Characters of a word that the tokenizer gets: WordPiece without its limit takes cubic time, and 64 pieces need no more."""
 _LONGEST_REMEMBERED = 100
 """Longer words are cut anew each time: they seldom come back, and one may have a million characters."""
+
+_LONGEST_REASON = 200
 
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]+")
 _ALPHABETIC = "0-9A-Za-z\u00aa\u00b5\u00ba\u00c0-\u052f\u1c80-\u1c8f\u1d00-\u1fff\u2c60-\u2c7f\ua640-\ua69f\ua720-\ua7ff"
@@ -174,28 +178,38 @@ class PieceVocabulary:
                 plain[name] = token
         (folder / "tokenizer_config.json").write_text(json.dumps(plain, indent=2) + "\n", encoding="utf-8")
 
+    def check_fits(self, rows: int, where: str) -> None:
+        """Refuses a tokenizer with pieces that an encoder's table of so many rows does not have."""
+        frame = self.frame
+        listed = self.tokenizer.get_vocab(with_added_tokens=True).values()
+        pieces = 1 + max((*listed, *frame.prefix, *frame.suffix, frame.pad, frame.unknown))
+        if pieces > rows:
+            raise AnynerError(f"{where}: its tokenizer has {pieces:,} pieces, its encoder knows {rows:,}: they are of two models")
+
     @classmethod
     def load(cls, folder: Path) -> PieceVocabulary:
         """From `tokenizer.json` (and the names in `tokenizer_config.json`), with no network and no code from the folder."""
         path = folder / "tokenizer.json"
         if not path.is_file():
             raise AnynerError(f"{folder}: no tokenizer.json")
-        try:
-            tokenizer = Tokenizer.from_file(str(path))
-        except Exception as error:  # the tokenizers library raises a bare Exception
-            raise AnynerError(f"{path}: not a tokenizer: {str(error).splitlines()[0]}") from None
+        plain = read_json(path, MOST_BYTES, "not a tokenizer")
+        check_tokenizer(plain, str(path))
         names = _special_names(folder / "tokenizer_config.json")
-        pad, unknown = (tokenizer.token_to_id(names[key]) if key in names else None for key in ("pad_token", "unk_token"))
-        return cls(tokenizer, pad, unknown)
+        try:
+            tokenizer = Tokenizer.from_str(json.dumps(plain, ensure_ascii=False))  # of what was checked: the file may change
+            pad, unknown = (tokenizer.token_to_id(names[key]) if key in names else None for key in ("pad_token", "unk_token"))
+            return cls(tokenizer, pad, unknown)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # the library raises a bare Exception, and where it panics a BaseException
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
+            raise AnynerError(f"{path}: not a tokenizer: {reason[:_LONGEST_REASON]}") from None
 
 
 def _special_names(path: Path) -> dict[str, str]:
     if not path.is_file():
         return {}
-    try:
-        plain = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
-        raise AnynerError(f"{path}: not valid JSON") from None
+    plain = read_json(path)
     if not isinstance(plain, dict):
         raise AnynerError(f"{path}: not the settings of a tokenizer")
     names = {}

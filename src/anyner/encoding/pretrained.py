@@ -6,7 +6,7 @@ import logging
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,14 @@ from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
 from transformers import AutoConfig, AutoModel, AutoTokenizer, BertConfig, PreTrainedConfig, PreTrainedModel
 from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
+from transformers.models.auto.tokenization_auto import TOKENIZER_MAPPING_NAMES
 from transformers.utils.logging import disable_progress_bar
 
 from anyner.encoding.config import EncoderConfig
 from anyner.encoding.pieces import PieceVocabulary
+from anyner.encoding.stored import budget_of, not_finite, stored_shapes
+from anyner.encoding.untrusted import ENCODER_KINDS, Budget, encoder_settings, read_json
+from anyner.encoding.untrusted import kept_settings as kept_settings  # noqa: PLC0414 - for those who store a config
 from anyner.encoding.wordpieces import learned_pieces
 from anyner.errors import AnynerError
 
@@ -31,8 +35,9 @@ disable_progress_bar()
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 _TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
 """One of these is in every folder that has a tokenizer."""
-_NOT_KEPT = ("auto_map", "_name_or_path", "attn_implementation", "_attn_implementation")
-"""Of an encoder's config: what would fetch code from elsewhere when it is built again, or tells where it once lay."""
+_MOST_INDEX = 64 << 20
+_LONGEST_REASON = 300
+_GENERIC_TOKENIZERS = {"PreTrainedTokenizer", "TokenizersBackend", "HerbertTokenizer", "MBart50Tokenizer", "XLMRobertaTokenizer"}
 
 
 def pretrained_encoder(config: EncoderConfig, texts: Iterable[str]) -> tuple[PreTrainedModel, PieceVocabulary]:
@@ -41,19 +46,51 @@ def pretrained_encoder(config: EncoderConfig, texts: Iterable[str]) -> tuple[Pre
         vocabulary = fresh_vocabulary(texts, config.fresh_vocabulary)
         return encoder_from_config(_fresh_config(config, vocabulary)), vocabulary
     name = _place(config.source)
-    model = load_pretrained(config.source)
+    encoder = _encoder_half(load_pretrained(config.source))
+    tokenizer = _tokenizer(name, str(encoder.config.model_type))
+    backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+    vocabulary = PieceVocabulary(backend, tokenizer.pad_token_id, tokenizer.unk_token_id)
+    vocabulary.check_fits(encoder.get_input_embeddings().num_embeddings, f"encoder.source: {name}")
+    return encoder, vocabulary
+
+
+def _tokenizer(name: str, kind: str) -> Any:
+    folder = Path(name) if Path(name).is_dir() else None
+    if folder is not None:
+        _check_tokenizer_files(folder)
     try:
         with _quiet_libraries():
-            tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=False, use_fast=True)
-    except (OSError, ValueError, KeyError) as error:
+            tokenizer = AutoTokenizer.from_pretrained(
+                name,
+                config=AutoConfig.for_model(kind),  # only its kind is asked for
+                trust_remote_code=False,
+                local_files_only=folder is not None,
+                use_fast=True,
+            )
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # the tokenizers library panics with a BaseException
         raise AnynerError(f"encoder.source: no tokenizer in {name!r}: {_reason(error)}") from None
     if not hasattr(tokenizer, "backend_tokenizer"):
         raise AnynerError(f"encoder.source: {name!r} has no fast tokenizer")
-    if Path(name).is_dir() and not any((Path(name) / file).is_file() for file in _TOKENIZERS):
-        # the library makes an empty one then
-        raise AnynerError(f"encoder.source: no tokenizer in {name!r}: none of its files is there")
-    backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
-    return _encoder_half(model), PieceVocabulary(backend, tokenizer.pad_token_id, tokenizer.unk_token_id)
+    return tokenizer
+
+
+def _check_tokenizer_files(folder: Path) -> None:
+    if not any((folder / file).is_file() for file in _TOKENIZERS):  # the library makes an empty one then
+        raise AnynerError(f"encoder.source: no tokenizer in {str(folder)!r}: none of its files is there")
+    if (folder / "tokenizer.json").is_file():
+        PieceVocabulary.load(folder)
+    path = folder / "tokenizer_config.json"
+    plain = read_json(path) if path.is_file() else {}
+    if not isinstance(plain, dict):
+        raise AnynerError(f"{path}: not the settings of a tokenizer")
+    named = plain.get("tokenizer_class")
+    known = _GENERIC_TOKENIZERS | {str(TOKENIZER_MAPPING_NAMES.get(kind)).removesuffix("Fast") for kind in ENCODER_KINDS}
+    if named is not None and str(named).removesuffix("Fast") not in known:
+        raise AnynerError(f"{path}: 'tokenizer_class' is none of a text encoder: {str(named)[:80]!r}")
+    if elsewhere := [key for key in plain if key.endswith("_file") and plain[key] is not None]:
+        raise AnynerError(f"{path}: {elsewhere[0]!r} names a file: the files of a tokenizer are those of the folder")
 
 
 def load_pretrained(source: str) -> PreTrainedModel:
@@ -67,14 +104,64 @@ def load_pretrained(source: str) -> PreTrainedModel:
 def load_with_missing(source: str, kind: type) -> tuple[PreTrainedModel, frozenset[str]]:
     """The same, and the names of the weights that the checkpoint does not have: the library makes them up."""
     name = _place(source)
+    local = Path(name).is_dir()
+    budget = _checked_checkpoint(Path(name)) if local else nullcontext()
     try:
-        with _quiet_libraries():
+        with _quiet_libraries(), budget:
             model, told = kind.from_pretrained(  # type: ignore[attr-defined]
-                name, trust_remote_code=False, dtype=torch.float32, output_loading_info=True
+                name,
+                config=_checkpoint_config(name, local=local),
+                trust_remote_code=False,
+                use_safetensors=True,  # anything else is a pickle, and a pickle can run code
+                local_files_only=local,
+                dtype=torch.float32,
+                output_loading_info=True,
             )
-    except (OSError, ValueError, KeyError) as error:
+    except AnynerError as error:
+        raise AnynerError(f"encoder.source: cannot load {name!r}: {error}") from None
+    except Exception as error:  # every encoder checks its settings and weights in its own way
         raise AnynerError(f"encoder.source: cannot load {name!r}: {_reason(error)}") from None
+    if broken := not_finite(model.state_dict()):
+        raise AnynerError(f"encoder.source: cannot load {name!r}: {broken} holds values that are not finite")
     return model, frozenset(told["missing_keys"])
+
+
+def _checkpoint_config(name: str, *, local: bool) -> PreTrainedConfig:
+    plain = read_json(Path(name) / "config.json") if local else PreTrainedConfig.get_config_dict(name)[0]
+    if not isinstance(plain, dict):
+        raise AnynerError("config.json: not the config of an encoder")
+    return _config(plain)
+
+
+def _checked_checkpoint(folder: Path) -> Budget:
+    """Looks at the files of a checkpoint before any library does; the budget is what its weights can explain."""
+    where = f"encoder.source: cannot load {str(folder)!r}"
+    if not (folder / "config.json").is_file():
+        raise AnynerError(f"{where}: no config.json")
+    if (folder / "adapter_config.json").is_file():
+        raise AnynerError(f"{where}: it holds an adapter, not an encoder: merge it into its base model first")
+    index = folder / "model.safetensors.index.json"
+    if (folder / "model.safetensors").is_file():
+        files = {"model.safetensors"}
+    elif index.is_file():
+        files = _shards(index)
+    elif any(folder.glob("*.bin")) or any(folder.glob("*.pt")):
+        raise AnynerError(
+            f'{where}: its weights are a pickle, which can run code. If you trust it, convert it: python -c "from transformers '
+            f"import AutoModel as M; M.from_pretrained('DIR', use_safetensors=False).save_pretrained('DIR')\""
+        )
+    else:
+        raise AnynerError(f"{where}: no model.safetensors")
+    return budget_of([header for file in sorted(files) for header in stored_shapes(folder / file).values()])
+
+
+def _shards(index: Path) -> set[str]:
+    plain = read_json(index, _MOST_INDEX)
+    named = plain.get("weight_map") if isinstance(plain, dict) else None
+    files = set(map(str, named.values())) if isinstance(named, dict) else set()
+    if not files or any(Path(file).name != file or not file.endswith(".safetensors") for file in files):
+        raise AnynerError(f"{index}: not a list of safetensors files in its folder")
+    return files
 
 
 @contextmanager
@@ -91,12 +178,12 @@ def _quiet_libraries() -> Iterator[None]:
             logger.setLevel(level)
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: BaseException) -> str:
     """Why nothing was loaded, in one line."""
     if isinstance(error.__cause__, LocalEntryNotFoundError):
         offline = " (HF_HUB_OFFLINE is set)" if is_offline_mode() else ""
         return f"no such folder or bundled model, and the Hugging Face Hub is not reachable{offline}"
-    return str(error).strip().splitlines()[0]
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)[:_LONGEST_REASON]
 
 
 def _place(source: str) -> str:
@@ -113,19 +200,14 @@ def is_encoder_half(pretrained: PreTrainedModel) -> bool:
 
 def encoder_from_config(plain: PreTrainedConfig | Mapping[str, Any]) -> PreTrainedModel:
     """An encoder with new weights, from a Hugging Face config or its JSON form; never runs code from outside the library."""
-    config = plain
-    if not isinstance(plain, PreTrainedConfig):
-        fields = {key: value for key, value in kept_settings(plain).items() if key != "model_type"}
-        try:
-            config = AutoConfig.for_model(plain["model_type"], **fields)
-        except (KeyError, ValueError):
-            raise AnynerError(f"config.json: unknown encoder type {plain.get('model_type')!r}") from None
-    return _encoder_half(AutoModel.from_config(config, trust_remote_code=False))
+    config = plain if isinstance(plain, PreTrainedConfig) else _config(plain)
+    return _encoder_half(AutoModel.from_config(config, trust_remote_code=False, dtype=torch.float32))
 
 
-def kept_settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What of an encoder's config is stored with a model, and read from there."""
-    return {key: value for key, value in config.items() if key not in _NOT_KEPT}
+def _config(plain: Mapping[str, Any]) -> PreTrainedConfig:
+    """Of a kind on the list, with nothing in it that names code or other checkpoints: AutoConfig would ask on stdin."""
+    kind, settings = encoder_settings(plain)
+    return AutoConfig.for_model(kind, **settings)
 
 
 def _encoder_half(model: PreTrainedModel) -> PreTrainedModel:

@@ -37,3 +37,5 @@ class ModelConfig(Settings):
     seed: int = 0
     """Seed of whatever the architecture draws in prediction."""
     weights: WeightFormat = "float32"
+    weights_sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
+    """Checksum of the weights file, compared on loading; None: a model of a version that wrote none."""

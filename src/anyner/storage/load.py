@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any, get_args
@@ -11,22 +10,26 @@ import torch
 from huggingface_hub import snapshot_download
 from safetensors import SafetensorError
 from safetensors.torch import load_file
-from transformers import PreTrainedModel
 
 from anyner.architectures.registry import head_class
 from anyner.encoding.encoder import Encoder
 from anyner.encoding.features import FEATURES, VECTOR_WORDS, FeatureVocabulary
 from anyner.encoding.pieces import PieceVocabulary
 from anyner.encoding.pretrained import encoder_from_config
+from anyner.encoding.stored import budget_of, not_finite, stored_shapes
+from anyner.encoding.untrusted import Budget, read_json
 from anyner.errors import AnynerError
 from anyner.inference.config import FORMAT, ModelConfig, Precision
 from anyner.inference.recognizer import Recognizer
 from anyner.model import NerModel
 from anyner.storage.bundled import BUNDLED, bundled_folder, bundled_names
 from anyner.storage.files import CONFIG, WEIGHTS
-from anyner.storage.quantized import from_stored
+from anyner.storage.quantized import from_stored, sha256_of, whole_shapes
 from anyner.storage.unfilled import Unfilled
 
+_PARTS = {"pretrained": "encoder", "encoder": "word layer", "head": "head"}
+_LONGEST_REASON = 300
+_LOOKED_AT = 4 << 20
 _HUB_FILES = [CONFIG, WEIGHTS, "tokenizer.json", "tokenizer_config.json", FEATURES, VECTOR_WORDS]
 
 
@@ -38,9 +41,7 @@ def load(name: str | Path, device: str | torch.device | None = None, precision: 
     folder = find(name)
     config = read_config(folder)
     model, vocabulary = _model(config, folder / WEIGHTS), PieceVocabulary.load(folder)
-    pieces, known = vocabulary.tokenizer.get_vocab_size(), model.encoder.tables.tokens.num_embeddings
-    if pieces > known:
-        raise AnynerError(f"{folder}: its tokenizer has {pieces:,} pieces, its encoder knows {known:,}: they are of two models")
+    vocabulary.check_fits(model.encoder.tables.tokens.num_embeddings, str(folder))
     return Recognizer(model.to(where).eval(), vocabulary, config, precision)
 
 
@@ -76,21 +77,17 @@ def find(name: str | Path) -> Path:
 def is_model_folder(folder: Path) -> bool:
     """Whether a model of this package lies there: folders of other libraries have files of the same names."""
     path = folder / CONFIG
-    return (
-        path.is_file()
-        and (folder / WEIGHTS).is_file()
-        and '"anyner_version"' in path.read_text(encoding="utf-8", errors="replace")
-    )
+    if not path.is_file() or not (folder / WEIGHTS).is_file():
+        return False
+    with path.open("rb") as file:
+        return b'"anyner_version"' in file.read(_LOOKED_AT)
 
 
 def read_config(folder: Path) -> ModelConfig:
     path = folder / CONFIG
     if not path.is_file():
         raise AnynerError(f"{folder} is not a model folder: no {CONFIG} (an unfinished training? see its metrics.jsonl)")
-    try:
-        plain: Any = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, ValueError) as error:
-        raise AnynerError(f"{path}: not valid JSON: {_first_line(error)}") from None
+    plain: Any = read_json(path)
     if not isinstance(plain, dict) or "architecture" not in plain:
         raise AnynerError(f"{path}: not the config of an anyner model")
     if isinstance(plain.get("format"), int) and plain["format"] > FORMAT:
@@ -103,47 +100,60 @@ def read_config(folder: Path) -> ModelConfig:
 
 
 def _model(config: ModelConfig, path: Path) -> NerModel:
-    head_type = head_class(config.architecture)
-    head_config = head_type.Config.of(config.head, f"{path.parent / CONFIG}: head")
-    if config.thresholds.keys() != head_config.default_thresholds().keys():
-        wanted = ", ".join(head_config.default_thresholds()) or "none"
-        raise AnynerError(f"{path.parent / CONFIG}: 'thresholds': {config.architecture} has {wanted}")
-    features = FeatureVocabulary.load(path.parent, config.encoder.features) if config.encoder.features.used else None
-    with Unfilled():
-        encoder = Encoder(config.encoder, _pretrained(config, path.parent / CONFIG), features)
-        try:
-            model = NerModel(encoder, head_type(head_config, config.labels, encoder))
-        except AssertionError:  # settings that a training fills in
-            raise AnynerError(f"{path.parent / CONFIG}: 'head' lacks settings that every trained model has") from None
-    weights = _weights(path)
-    try:
-        missing, unexpected = model.load_state_dict(weights, strict=False)
-    except RuntimeError as error:  # a shape: the first line only says that something is wrong
-        reason = " ".join(str(error).splitlines()[1:2]).strip()
-        raise AnynerError(f"{path}: does not fit {CONFIG}: {reason}") from None
-    if missing or unexpected:
-        name = (missing or unexpected)[0]
-        raise AnynerError(f"{path}: does not fit {CONFIG}: {name} is {'missing' if missing else 'unexpected'}")
+    """Built only as large as the stored weights are, compared with them by name and shape, and then filled."""
+    if not path.is_file():
+        raise AnynerError(f"{path.parent}: no {WEIGHTS} (weights in other forms, pickles above all, are never read)")
+    stored = whole_shapes(stored_shapes(path), str(path))
+    model = _built(config, path.parent, budget_of(stored.values()))
+    wanted = {name: tuple(weight.shape) for name, weight in model.state_dict().items()}
+    for name in (*wanted, *stored):
+        if stored.get(name) != wanted.get(name):
+            raise AnynerError(f"{path}: does not fit {CONFIG}: {_difference(name, stored.get(name), wanted.get(name))}")
+    model.load_state_dict(_weights(path, config.weights_sha256))
     return model
 
 
-def _pretrained(config: ModelConfig, path: Path) -> PreTrainedModel:
+def _difference(name: str, stored: tuple[int, ...] | None, wanted: tuple[int, ...] | None) -> str:
+    if stored is None or wanted is None:
+        return f"{name[:200]} is {'missing' if stored is None else 'unexpected'}"
+    return f"size mismatch for {name}: {list(stored)} is stored, not {list(wanted)}"
+
+
+def _built(config: ModelConfig, folder: Path, budget: Budget) -> NerModel:
+    path = folder / CONFIG
+    head_type = head_class(config.architecture)
+    head_config = head_type.Config.of(config.head, f"{path}: head")
+    if config.thresholds.keys() != head_config.default_thresholds().keys():
+        wanted = ", ".join(head_config.default_thresholds()) or "none"
+        raise AnynerError(f"{path}: 'thresholds': {config.architecture} has {wanted}")
+    features = FeatureVocabulary.load(folder, config.encoder.features) if config.encoder.features.used else None
+    part = "pretrained"
     try:
-        return encoder_from_config(config.pretrained)
+        with budget, Unfilled():
+            pretrained = encoder_from_config(config.pretrained)
+            part = "encoder"
+            encoder = Encoder(config.encoder, pretrained, features)
+            part = "head"
+            return NerModel(encoder, head_type(head_config, config.labels, encoder))
     except AnynerError as error:
-        raise AnynerError(f"{path.parent}: {error}") from None
+        raise AnynerError(f"{folder}: {error}") from None
     except Exception as error:  # every encoder checks its settings in its own way
-        raise AnynerError(f"{path}: 'pretrained': no encoder can be built: {_first_line(error)}") from None
+        if part == "head" and isinstance(error, AssertionError):  # settings that a training fills in
+            raise AnynerError(f"{path}: 'head' lacks settings that every trained model has") from None
+        raise AnynerError(f"{path}: {part!r}: no {_PARTS[part]} can be built: {_first_line(error)}") from None
 
 
-def _weights(path: Path) -> dict[str, torch.Tensor]:
-    if not path.is_file():
-        raise AnynerError(f"{path.parent}: no {WEIGHTS} (weights in other forms, pickles above all, are never read)")
+def _weights(path: Path, expected: str | None) -> dict[str, torch.Tensor]:
     try:
-        return from_stored(load_file(path), str(path))
+        weights = from_stored(load_file(path), str(path))
+        if expected is not None and sha256_of(path) != expected:
+            raise AnynerError(f"{path}: not the file that {CONFIG} was saved with, or damaged: its sha256 differs")
     except (SafetensorError, OSError) as error:
         raise AnynerError(f"{path}: not a whole safetensors file (pickles are refused): {_first_line(error)}") from None
+    if broken := not_finite(weights):
+        raise AnynerError(f"{path}: {broken} holds values that are not finite: the training went wrong, or the file is damaged")
+    return weights
 
 
 def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)[:_LONGEST_REASON]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import math
 from collections.abc import Mapping
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -31,21 +34,40 @@ def to_stored(weights: Mapping[str, Tensor], form: WeightFormat) -> dict[str, Te
     return stored
 
 
+def whole_shapes(stored: Mapping[str, tuple[int, ...]], where: str) -> dict[str, tuple[int, ...]]:
+    """The shapes of the weights that `from_stored` would give, from those of the tensors in the file."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for name, shape in stored.items():
+        if name.endswith(_ROWS):
+            whole = name.removesuffix(_ROWS)
+            scale = stored.get(whole + _SCALE)
+            if scale is None:
+                raise AnynerError(f"{where}: the scale of {whole} is missing")
+            if not scale or scale[:-1] != shape[:-1] or not math.prod(scale) or shape[-1] % scale[-1]:
+                raise AnynerError(f"{where}: the scale of {whole} does not fit it")
+            shapes[whole] = shape
+        elif not name.endswith(_SCALE):
+            shapes[name] = shape
+    return shapes
+
+
 def from_stored(stored: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
     """The weights in float32, whatever they were stored as."""
+    whole_shapes({name: tuple(tensor.shape) for name, tensor in stored.items()}, where)
     weights: dict[str, Tensor] = {}
     for name, tensor in stored.items():
         if name.endswith(_ROWS):
             whole = name.removesuffix(_ROWS)
-            if whole + _SCALE not in stored:
-                raise AnynerError(f"{where}: the scale of {whole} is missing")
             scale = stored[whole + _SCALE]
-            if scale.shape[:-1] != tensor.shape[:-1] or not scale.numel() or tensor.shape[-1] % scale.shape[-1]:
-                raise AnynerError(f"{where}: the scale of {whole} does not fit it")
-            weights[whole] = tensor.float() * scale.repeat_interleave(tensor.shape[-1] // scale.shape[-1], -1)
+            weights[whole] = tensor.float() * scale.float().repeat_interleave(tensor.shape[-1] // scale.shape[-1], -1)
         elif not name.endswith(_SCALE):
             weights[name] = tensor.float() if tensor.is_floating_point() else tensor
     return weights
+
+
+def sha256_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _rounded(weight: Tensor) -> tuple[Tensor, Tensor]:

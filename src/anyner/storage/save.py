@@ -11,7 +11,7 @@ from anyner.errors import AnynerError
 from anyner.inference.config import WeightFormat
 from anyner.inference.recognizer import Recognizer
 from anyner.storage.files import CONFIG, WEIGHTS, room_for, write_text, write_whole
-from anyner.storage.quantized import to_stored
+from anyner.storage.quantized import sha256_of, to_stored
 
 
 def save(recognizer: Recognizer, folder: str | Path, weights: WeightFormat = "float32", *, overwrite: bool = False) -> Path:
@@ -20,7 +20,7 @@ def save(recognizer: Recognizer, folder: str | Path, weights: WeightFormat = "fl
     if (target / CONFIG).exists() and not overwrite:
         raise AnynerError(f"{target} already holds a model: choose another folder, or overwrite=True")
     target.mkdir(parents=True, exist_ok=True)
-    config = recognizer.config.updated({"weights": weights}, CONFIG)
+    config = recognizer.config.updated({"weights": weights, "weights_sha256": None}, CONFIG)
     head = recognizer.model.head
     kept = {
         name: weight
@@ -32,6 +32,7 @@ def save(recognizer: Recognizer, folder: str | Path, weights: WeightFormat = "fl
         new = Path(temporary)
         with room_for(target / WEIGHTS):
             write_whole(new / WEIGHTS, lambda path: save_file(stored, path, metadata={"format": "pt"}))
+        config = config.updated({"weights_sha256": sha256_of(new / WEIGHTS)}, CONFIG)
         with room_for(target / "tokenizer.json"):
             recognizer.vocabulary.save(new)
             if recognizer.model.encoder.features is not None:

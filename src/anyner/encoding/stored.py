@@ -1,0 +1,51 @@
+"""What a safetensors file says it holds, read from its header: before any memory is taken for it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from anyner.encoding.untrusted import Budget
+from anyner.errors import AnynerError
+
+Shape = tuple[int, ...]
+_MOST_HEADER = 32 << 20
+_DTYPES = frozenset({"F32", "BF16", "F16", "F64", "I8", "U8", "I16", "I32", "I64", "BOOL"})
+
+
+def stored_shapes(path: Path) -> dict[str, Shape]:
+    """The shape of every tensor, by name; a file that is cut short, no safetensors or of another number format is refused."""
+    try:
+        with path.open("rb") as file:
+            header = int.from_bytes(file.read(8), "little")
+        if header > _MOST_HEADER:  # a pickle reads as an absurd length
+            raise AnynerError(f"{path}: not a whole safetensors file (pickles are refused): its header is too large")
+        with safe_open(path, framework="pt") as weights:
+            slices = {name: weights.get_slice(name) for name in weights.keys()}  # noqa: SIM118 - it is no dictionary
+            for name, one in slices.items():
+                if one.get_dtype() not in _DTYPES:
+                    raise AnynerError(
+                        f"{path}: {name[:80]!r} is stored as {one.get_dtype()}, which is not read; save it as float32"
+                    )
+            return {name: tuple(one.get_shape()) for name, one in slices.items()}
+    except (SafetensorError, OSError, ValueError) as error:
+        reason = next(iter(str(error).splitlines()), type(error).__name__)
+        raise AnynerError(f"{path}: not a whole safetensors file (pickles are refused): {reason[:200]}") from None
+
+
+def budget_of(shapes: Collection[Shape]) -> Budget:
+    """What a model with these stored tensors may take."""
+    return Budget(sum(map(math.prod, shapes)), len(shapes))
+
+
+def not_finite(weights: Mapping[str, Tensor]) -> str | None:
+    """The name of the first tensor that holds an infinity or a NaN."""
+    for name, weight in weights.items():
+        if weight.is_floating_point() and weight.numel() and not torch.stack(torch.aminmax(weight)).isfinite().all():
+            return name
+    return None
