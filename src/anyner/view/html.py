@@ -15,9 +15,9 @@ from typing import TextIO
 
 from jinja2 import Environment, StrictUndefined, Template
 
-from anyner.document import Document, Entity
+from anyner.document import Document, Entity, Fragments
 from anyner.view.characters import visible_control
-from anyner.view.tracks import allocate
+from anyner.view.tracks import allocate, near
 
 # A label is set smaller than the text: so many characters of text one character of a label is wide.
 _LABEL_WIDTH = 0.75
@@ -58,7 +58,7 @@ class Legend:
         if label not in self.entries:
             position = len(self.entries)
             hue = round(215 + position * _GOLDEN_ANGLE) % 360
-            self.entries[label] = LegendEntry(position, label, hue, lighter=(0, 5, -8)[position % 3])
+            self.entries[label] = LegendEntry(position, _shown(label), hue, lighter=(0, 5, -8)[position % 3])
         return self.entries[label].number
 
     def count(self, entity: Entity) -> None:
@@ -143,55 +143,65 @@ def _article(document: Document, legend: Legend) -> Article:
         for entity in document.entities
     ]
     tracks = allocate(covers, labelled)
-    numbered = [(number, entity, tracks[number]) for number, entity in enumerate(document.entities)]
+    numbered = [_Placed(number, entity, tracks[number], _hint(entity)) for number, entity in enumerate(document.entities)]
     lines = []
-    start = 0
+    shown: list[_Placed] = []
+    start = coming = 0
     for content in document.text.split("\n"):
         stop = start + len(content)
+        while coming < len(numbered) and numbered[coming].entity.start < stop:
+            shown.append(numbered[coming])
+            coming += 1
         # The line break before a line counts as its own, so an entity that begins with one is still labelled.
-        shown = [
-            placed for placed in numbered if placed[1].start < stop and (placed[1].end > start or placed[1].start >= start - 1)
-        ]
+        shown = [placed for placed in shown if placed.entity.end > start or placed.entity.start >= start - 1]
         end = stop - content.endswith("\r")
         lines.append(_line(document.text, start, max(end, start), shown, legend))
         start = stop + 1
-    return Article(document.id, len(document.entities), document.coverage, tuple(lines))
+    return Article(_shown(document.id), len(document.entities), document.coverage, tuple(lines))
 
 
-_Placed = tuple[int, Entity, int]
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """An entity with its number, its track, and what is told of it when it is pointed at."""
+
+    number: int
+    entity: Entity
+    track: int
+    hint: str
 
 
 def _line(text: str, start: int, end: int, shown: list[_Placed], legend: Legend) -> Line:
     edges = {start, end}
-    for _, entity, _ in shown:
-        edges.update(place for fragment in entity.fragments for place in fragment if start < place < end)
+    for placed in shown:
+        fragments = near(placed.entity.fragments, start, end)
+        edges.update(place for fragment in fragments for place in fragment if start < place < end)
     cuts = sorted(edges)
-    begins = {(entity.start, track) for _, entity, track in shown}
-    bars: list[list[Bar]] = [[] for _ in cuts]
+    begins = {(placed.entity.start, placed.track) for placed in shown}
+    bars: list[list[tuple[Bar, str]]] = [[] for _ in cuts]
     tags: list[list[Tag]] = [[] for _ in cuts]
-    for number, entity, track in shown:
+    for placed in shown:
+        number, entity, track = placed.number, placed.entity, placed.track
         label = legend.number(entity.label)
-        for solid, (first, last) in _stretches(entity):
+        for solid, (first, last) in _stretches(near(entity.fragments, start, end)):
             for place in range(bisect_left(cuts, max(first, start)), bisect_left(cuts, min(last, end))):
-                bars[place].append(Bar(number, label, track, solid, (cuts[place + 1], track) in begins))
+                bars[place].append((Bar(number, label, track, solid, (cuts[place + 1], track) in begins), placed.hint))
         if entity.start >= start - 1:
-            tag = Tag(number, label, track, _shown(entity.label), _hint(entity))
+            tag = Tag(number, label, track, _shown(entity.label), placed.hint)
             tags[bisect_left(cuts, min(max(entity.start, start), end))].append(tag)
-    entities = {number: entity for number, entity, _ in shown}
     segments = []
     for place, cut in enumerate(cuts):
         content = text[cut : cuts[place + 1]] if place + 1 < len(cuts) else ""
-        inner_first = tuple(sorted(bars[place], key=lambda bar: bar.track))
-        hint = "\n".join(_hint(entities[bar.entity]) for bar in inner_first)
+        inner_first = sorted(bars[place], key=lambda bar: bar[0].track)
+        hint = "\n".join(hint for _, hint in inner_first)
         if content or tags[place]:
-            segments.append(Segment(_shown(content), inner_first, tuple(tags[place]), hint))
-    return Line(max((track + 1 for _, _, track in shown), default=0), tuple(segments))
+            segments.append(Segment(_shown(content), tuple(bar for bar, _ in inner_first), tuple(tags[place]), hint))
+    return Line(max((placed.track + 1 for placed in shown), default=0), tuple(segments))
 
 
-def _stretches(entity: Entity) -> Iterator[tuple[bool, tuple[int, int]]]:
-    """The fragments of an entity, solid, and the gaps between them, not solid, in order."""
-    previous = entity.start
-    for start, end in entity.fragments:
+def _stretches(fragments: Fragments) -> Iterator[tuple[bool, tuple[int, int]]]:
+    """The fragments, solid, and the gaps between them, not solid, in order."""
+    previous = fragments[0][0]
+    for start, end in fragments:
         if previous < start:
             yield False, (previous, start)
         yield True, (start, end)
@@ -204,5 +214,6 @@ def _shown(text: str) -> str:
 
 def _hint(entity: Entity) -> str:
     score = "" if entity.score is None else f" {entity.score:.3f}"
-    text = entity.text if len(entity.text) <= _LONGEST_HINT else f"{entity.text[:_LONGEST_HINT]}…"
+    whole = entity.text
+    text = whole if len(whole) <= _LONGEST_HINT else f"{whole[:_LONGEST_HINT]}…"
     return _shown(f"{entity.label}{score}: {' '.join(text.split())}")

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 from zlib import crc32
 
 from anyner.document import Document, Entity
 from anyner.errors import InvalidInputError
 from anyner.view.characters import columns, for_terminal
-from anyner.view.tracks import Span, allocate
+from anyner.view.tracks import Span, allocate, near
 
 SMALLEST_WIDTH = 10
 _SOLID, _DASHED, _OPENS, _CLOSES, _ONE_COLUMN = "─╌╰╯╵"
@@ -35,8 +36,8 @@ def draw(document: Document, width: int = 100, colour: bool = True) -> str:
     if width < SMALLEST_WIDTH:
         raise InvalidInputError(f"width {width} is too narrow to draw in: at least {SMALLEST_WIDTH}")
     drawn: list[str] = []
-    for line in _lines(document.text, width):
-        bars = [_bar(entity, line, width) for entity in document.entities if line.shows(entity)]
+    for line, entities in _with_entities(_lines(document.text, width), document.entities):
+        bars = [_bar(entity, line, width) for entity in entities]
         drawn.append(line.printed)
         if bars:
             drawn.extend([*_rows(bars, colour), ""])
@@ -51,9 +52,6 @@ class _Line:
     end: int
     printed: str
     offsets: Sequence[int]
-
-    def shows(self, entity: Entity) -> bool:
-        return entity.start < self.end and entity.end > self.start
 
     def columns_of(self, fragment: Span) -> Span:
         """The columns of the part of a fragment that lies on this line; one at least, even for a combining mark."""
@@ -71,6 +69,18 @@ class _Bar:
     printed: str
     footprint: Span
     label: str
+
+
+def _with_entities(lines: Iterable[_Line], entities: Sequence[Entity]) -> Iterator[tuple[_Line, list[Entity]]]:
+    """Every line with the entities on it. Both come in the order of the text, so each entity is looked at where it lies only."""
+    shown: list[Entity] = []
+    coming = 0
+    for line in lines:
+        while coming < len(entities) and entities[coming].start < line.end:
+            shown.append(entities[coming])
+            coming += 1
+        shown = [entity for entity in shown if entity.end > line.start]
+        yield line, shown
 
 
 def _lines(text: str, width: int) -> Iterator[_Line]:
@@ -105,7 +115,7 @@ def _cut(text: str, start: int, stop: int, width: int) -> Span:
 def _bar(entity: Entity, line: _Line, width: int) -> _Bar:
     start, end = line.columns_of((entity.start, entity.end))
     cells = [_DASHED] * (end - start)
-    for fragment in entity.fragments:
+    for fragment in near(entity.fragments, line.start, line.end):
         if fragment[0] >= line.end or fragment[1] <= line.start:
             continue
         first, last = line.columns_of(fragment)
@@ -121,7 +131,7 @@ def _bar(entity: Entity, line: _Line, width: int) -> _Bar:
 def _labelled(cells: str, start: int, entity: Entity, width: int) -> _Bar:
     """The bar with its label: inside where it fits, in a gap, after, before, or else shortened where there is most room."""
     end = start + len(cells)
-    label = _shortened("".join(map(for_terminal, entity.label)), width // 2)
+    label = _printed_label(entity.label, width // 2)
     places = [(len(run[0]), run.start()) for run in re.finditer(f"{_SOLID}+", cells)]
     places += [(len(run[0]) - 2, run.start() + 1) for run in re.finditer(f"{_DASHED}{{3,}}", cells)]
     places += [(width - end - 1, _AFTER), (start - 1, _BEFORE)]
@@ -139,20 +149,30 @@ def _labelled(cells: str, start: int, entity: Entity, width: int) -> _Bar:
     return _Bar(cover, start, cells[:place] + label + cells[place + needed :], (start, end), entity.label)
 
 
+@lru_cache(maxsize=1024)
+def _printed_label(label: str, room: int) -> str:
+    return _shortened("".join(map(for_terminal, label)), room)
+
+
 def _shortened(label: str, room: int) -> str:
-    if columns(label) <= room:
-        return label
-    kept = label
-    while kept and columns(kept) > room - 1:
-        kept = kept[:-1]
-    return f"{kept}…" if room > 0 else ""
+    used = kept = 0
+    for place, character in enumerate(label):
+        used += columns(character)
+        if used > room:
+            return f"{label[:kept]}…" if room > 0 else ""
+        if used < room:
+            kept = place + 1
+    return label if room >= 0 else ""
 
 
 def _rows(bars: list[_Bar], colour: bool) -> Iterator[str]:
     tracks = allocate([bar.cover for bar in bars], [bar.footprint for bar in bars])
-    for track in range(max(tracks) + 1):
+    rows: list[list[_Bar]] = [[] for _ in range(max(tracks) + 1)]
+    for bar, track in zip(bars, tracks, strict=True):
+        rows[track].append(bar)
+    for own in rows:
         row, column = [], 0
-        for bar in sorted((bar for bar, at in zip(bars, tracks, strict=True) if at == track), key=lambda bar: bar.column):
+        for bar in sorted(own, key=lambda bar: bar.column):
             row += [" " * (bar.column - column), _coloured(bar) if colour else bar.printed]
             column = bar.column + columns(bar.printed)
         yield "".join(row)
@@ -160,4 +180,5 @@ def _rows(bars: list[_Bar], colour: bool) -> Iterator[str]:
 
 def _coloured(bar: _Bar) -> str:
     """In the colour of the label, which depends on nothing but its name."""
-    return f"\x1b[38;5;{_PALETTE[crc32(bar.label.encode()) % len(_PALETTE)]}m{bar.printed}\x1b[0m"
+    number = crc32(bar.label.encode(errors="backslashreplace"))  # a lone surrogate has no bytes of its own
+    return f"\x1b[38;5;{_PALETTE[number % len(_PALETTE)]}m{bar.printed}\x1b[0m"

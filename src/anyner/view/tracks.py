@@ -5,8 +5,21 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
+
+from anyner.document import Fragments
 
 Span = tuple[int, int]
+
+
+def near(fragments: Fragments, start: int, end: int) -> Fragments:
+    """The fragments between two characters, and one more on either side, so that the gaps between are known as well.
+
+    An entity may have as many fragments as a document has lines: looking at all of them on every line takes too long.
+    """
+    first = bisect_right(fragments, start, key=itemgetter(1))
+    stop = bisect_left(fragments, end, key=itemgetter(0))
+    return fragments[max(first - 1, 0) : stop + 1]
 
 
 @dataclass(slots=True)

@@ -1,0 +1,53 @@
+"""Drawing takes time in proportion to what is drawn: lines, entities and fragments, never one times the other."""
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from anyner.document import Document, Entity
+from anyner.view.html import render
+from anyner.view.terminal import draw
+
+LINE = "Anna went to Rome\n"
+
+
+def one_entity_a_line(lines: int) -> Document:
+    starts = range(0, lines * len(LINE), len(LINE))
+    return Document(LINE * lines, tuple(Entity("PER", ((start, start + 4),)) for start in starts))
+
+
+def one_fragment_a_line(lines: int) -> Document:
+    starts = range(0, lines * len(LINE), len(LINE))
+    return Document(LINE * lines, (Entity("PER", tuple((start, start + 4) for start in starts)),))
+
+
+def one_entity_over_all_lines(lines: int) -> Document:
+    return Document(LINE * lines, (Entity("ALL", ((0, lines * len(LINE)),)),))
+
+
+def seconds(work: Callable[[Document], object], document: Document) -> float:
+    def once() -> float:
+        began = time.process_time()
+        work(document)
+        return time.process_time() - began
+
+    return min(once() for _ in range(3))
+
+
+@pytest.mark.parametrize("make", [one_entity_a_line, one_fragment_a_line, one_entity_over_all_lines])
+@pytest.mark.parametrize("work", [draw, lambda document: render([document])], ids=["terminal", "html"])
+def test_four_times_the_lines_take_four_times_the_time(
+    make: Callable[[int], Document], work: Callable[[Document], object]
+) -> None:
+    assert seconds(work, make(2000)) < 8 * seconds(work, make(500))
+
+
+def test_a_very_long_label_is_shortened_in_one_pass() -> None:
+    assert seconds(draw, Document("Rome", (Entity("é" * 8000, ((0, 4),)),))) < 0.5
+
+
+def test_labels_and_ids_that_are_not_unicode_are_drawn() -> None:
+    document = Document("Rome", (Entity("LO\udcffC", ((0, 4),)),), id="\udcff\x1b")
+    assert draw(document).encode()
+    assert "\x1b" not in render([document]).encode().decode()
