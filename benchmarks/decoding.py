@@ -23,7 +23,7 @@ from anyner.inference.recognizer import Recognizer
 from anyner.inference.tuning import Tuner
 from anyner.overlap import checked_policy
 from anyner.training.config import Recipe
-from anyner.training.data import read_data
+from anyner.training.data import dev_passages, read_data
 
 
 def main() -> None:
@@ -45,7 +45,7 @@ def main() -> None:
         parser.error("--set wants NAME=VALUE")
     if recipe.chosen is not None:
         parser.error(f"{arguments.model} learned from dev as well: its score there says nothing")
-    dev = read_data(recipe.data.as_they_are(), recipe.text).dev
+    dev = dev_passages(read_data(recipe.data.as_they_are(), recipe.text).dev, recipe.training.passages)
     ner = anyner.load(arguments.model, precision="float32")
     rows = [changed(ner.config, option) for option in arguments.options]
     tried = []

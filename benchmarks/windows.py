@@ -2,8 +2,8 @@
 
 python benchmarks/windows.py general-en data/conll03 -o windows-general-en.json
 
-Sentences of one `doc` are joined by line breaks, and all documents once more into one long text. An answer is compared with that of
-the largest window, and with the gold.
+Sentences of one `doc` are joined by line breaks, and all documents once more into one long text. An answer is compared with that
+of the largest window, and with the gold.
 """
 
 from __future__ import annotations

@@ -20,11 +20,11 @@ def named(path: Path) -> str:
 @pytest.mark.parametrize("path", FILES, ids=named)
 def test_a_file_does_one_thing(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    assert text.count("\n") <= 300
+    assert text.count("\n") <= 600
     assert path.stem not in {"utils", "helpers", "common", "misc"}
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
-            assert (node.end_lineno or 0) - node.lineno < 60, f"{node.name} is too long"
+            assert (node.end_lineno or 0) - node.lineno < 80, f"{node.name} is too long"
 
 
 @pytest.mark.parametrize("folder", ARCHITECTURES, ids=named)

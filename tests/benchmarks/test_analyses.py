@@ -177,6 +177,7 @@ def test_generation_is_measured_beside_its_rival(script: Script, tmp_path: Path)
     settings = [
         "encoder.fresh_width=48", "encoder.fresh_layers=1", "encoder.dropout=0", "training.batch_sentences=8",
         "training.encoder_lr=0.003", "training.head_lr=0.002", "training.epochs=12", "data.synthetic=null",
+        "training.passages=false",
         f"data.train={tmp_path}/data.jsonl", f"data.dev={tmp_path}/data.jsonl",
     ]  # fmt: skip
     arguments = [argument for change in settings for argument in ("--set", change)]

@@ -57,7 +57,14 @@ def test_it_learns_flat_entities_by_heart_saves_loads_and_predicts(tagger: Path,
     recipe = next(yaml.safe_load(block.code) for block in blocks(read(PAGE)) if block.code.startswith("# recipes/tagger"))
     recipe["data"] = {"train": str(tmp_path / "flat.jsonl"), "dev": str(tmp_path / "flat.jsonl")}
     recipe["encoder"] = {"fresh_width": 64, "fresh_layers": 1, "fresh_vocabulary": 600, "dropout": 0.0}
-    recipe["training"] |= {"epochs": 30, "batch_sentences": 8, "patience": 12, "head_lr": 5e-3, "encoder_lr": 3e-3}
+    recipe["training"] |= {
+        "epochs": 30,
+        "passages": False,
+        "batch_sentences": 8,
+        "patience": 12,
+        "head_lr": 5e-3,
+        "encoder_lr": 3e-3,
+    }
     result = anyner.train(Recipe.of(recipe, "the page's recipe"), tmp_path / "model")
     assert result.outcome.best_f1 >= 0.98
     recognizer = anyner.load(tmp_path / "model")

@@ -14,7 +14,7 @@ from anyner.storage.files import CONFIG, RECIPE, write_text
 from anyner.training.chosen import CHOSEN, chosen_by
 from anyner.training.config import Chosen, Recipe
 from anyner.training.crossfit import OPINIONS
-from anyner.training.data import read_data
+from anyner.training.data import dev_passages, read_data
 from anyner.training.folds import Folds, refuse_what_is_there
 from anyner.training.progress import Listener, Silent
 
@@ -42,7 +42,7 @@ def choose(recipe: Recipe, output: Path, folds: int = 5, listener: Listener | No
     for number in range(folds):
         part = dealt.documents(number)
         listener.note(f"fold {number + 1} of {folds}: {len(part):,} documents, read by a model of the other folds")
-        read.append(Tuner(dealt.model(number, listener), part).read())
+        read.append(Tuner(dealt.model(number, listener), dev_passages(part, recipe.training.passages)).read())
         epochs.append(chosen_by(dealt.folder(number)).epoch)
     tuned = tuned_on(read)
     chosen = Chosen.of({"epoch": round(mean(epochs)), "thresholds": dict(tuned.thresholds)}, "chosen")

@@ -96,15 +96,17 @@ def held_out(documents: Sequence[Document], share: float) -> tuple[tuple[Documen
     return train, tuple(document for document, home in zip(documents, homes, strict=True) if home in chosen)
 
 
-def dev_passages(documents: Sequence[Document]) -> tuple[Document, ...]:
+def dev_passages(documents: Sequence[Document], passages: bool = True) -> tuple[Document, ...]:
     """Dev as a model will read: a third of the source documents sentence by sentence, a third a few sentences at a time, a third
-    whole; with blanks between the sentences, or line breaks.
+    whole; with blanks between the sentences, or line breaks. Without `passages`, as they are.
     """
-    passages: list[Document] = []
+    if not passages:
+        return tuple(documents)
+    read: list[Document] = []
     for number, sentences in enumerate(source_documents(documents, _WHOLE)):
         size, separator = (1, _FEW, len(sentences))[number % 3], " \n"[number // 3 % 2]
-        passages += [joined(sentences[start : start + size], separator) for start in range(0, len(sentences), size)]
-    return tuple(passages)
+        read += [joined(sentences[start : start + size], separator) for start in range(0, len(sentences), size)]
+    return tuple(read)
 
 
 def homes_of(documents: Sequence[Document]) -> list[str | int]:
