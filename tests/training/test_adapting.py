@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import BertConfig, BertForMaskedLM, T5Config, T5Model
+from safetensors import SafetensorError
+from transformers import BertConfig, BertForMaskedLM, PreTrainedModel, T5Config, T5Model
 
 from anyner.document import Document
 from anyner.encoding.pretrained import fresh_vocabulary
@@ -85,14 +86,30 @@ def test_pieces_are_named_as_by_the_library(tmp_path: Path) -> None:
         torch.testing.assert_close(namer(states.flatten(0, 1)), whole(input_ids=pieces).logits.flatten(0, 1))
 
 
-def test_ctrl_c_keeps_what_was_learned(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_keeps_what_was_learned(tiny: Callable[..., Recipe], tmp_path: Path, number: int, code: int) -> None:
     class Impatient(Silent):
         def step(self, epoch: int, done: float, loss: float | None, seconds_left: float) -> None:
             if epoch == 2 and done < 1:
-                signal.raise_signal(signal.SIGINT)
+                signal.raise_signal(number)
 
     result = adapt(tiny(*FAST), tmp_path / "out", listener=Impatient())
     assert result.epochs == 1 and (tmp_path / "out/model.safetensors").is_file()
+    assert result.exit_code == code
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing(
+    tiny: Callable[..., Recipe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: object, folder: Path) -> None:
+        folder.mkdir()
+        (folder / "model.safetensors").write_bytes(b"half")
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr(PreTrainedModel, "save_pretrained", full)
+    with pytest.raises(AnynerError, match=r"out: no space left on the disk$"):
+        adapt(tiny(*FAST), tmp_path / "out")
+    assert not list(tmp_path.iterdir())
 
 
 def test_what_cannot_be_adapted_is_refused(tiny: Callable[..., Recipe], tmp_path: Path) -> None:

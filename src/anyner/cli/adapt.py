@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from anyner.cli.output import say
+
 
 def adapt(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="The recipe whose encoder learns, from its training texts.")],
@@ -42,7 +44,7 @@ def adapt(
     with nullcontext() if quiet else TerminalListener() as listener:
         result = run(ready, output, more, listener)
     found = f"{result.words:,} words; {result.found:.1%} of hidden pieces found in texts it did not learn from"
-    if result.epochs < ready.adapting.epochs:
-        typer.echo(f"anyner: stopped after {result.epochs} epochs; {output} holds the encoder as it was then: {found}", err=True)
-        raise typer.Exit(130)
-    typer.echo(f"{output}: {found}")
+    if result.exit_code:
+        say(f"anyner: stopped after {result.epochs} epochs; {output} holds the encoder as it was then: {found}", err=True)
+        raise typer.Exit(result.exit_code)
+    say(f"{output}: {found}")

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from anyner.cli.output import say
+
 if TYPE_CHECKING:
     from anyner.training.progress import Listener
 
@@ -30,6 +32,6 @@ def listening(quiet: bool) -> Iterator[Listener | None]:
     try:
         with nullcontext() if quiet else TerminalListener() as listener:
             yield listener
-    except Interrupted:
-        typer.echo("anyner: stopped, and all is saved: the same command goes on", err=True)
-        raise typer.Exit(130) from None
+    except Interrupted as stopped:
+        say("anyner: stopped, and all is saved: the same command goes on", err=True)
+        raise typer.Exit(stopped.exit_code) from None

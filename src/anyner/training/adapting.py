@@ -20,6 +20,7 @@ from anyner.encoding.encoder import Encoder
 from anyner.encoding.pretrained import is_encoder_half
 from anyner.errors import AnynerError
 from anyner.inference.proposing import arithmetic
+from anyner.storage.files import room_for
 from anyner.training.config import AdaptingConfig, Recipe, TrainingConfig
 from anyner.training.data import DataCheck, read_data
 from anyner.training.hidden_words import NOT_ASKED, HiddenBatch, HiddenWords, word_windows
@@ -37,6 +38,8 @@ class Adapted:
     """Fewer than were asked for if it was interrupted."""
     found: float
     """Share of the hidden pieces that were found in windows from which nothing was learned."""
+    exit_code: int = 0
+    """As a shell gives it after a signal: 130 after Ctrl-C, 143 after SIGTERM."""
 
 
 class Namer(nn.Module):
@@ -72,17 +75,20 @@ def adapt(recipe: Recipe, folder: Path, more: Sequence[Document] = (), listener:
     listener.note(f"{adapting.count:,} words in {len(adapting.learned):,} windows, and {len(adapting.apart):,} windows apart")
     epochs, found = adapting.run()
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:  # there whole or not at all
+    # there whole or not at all
+    with room_for(folder), TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
         whole = Path(temporary) / folder.name
         adapting.encoder.cpu().save_pretrained(whole)
         adapting.vocabulary.save(whole)
         whole.replace(folder)
-    return Adapted(folder, adapting.count, epochs, found)
+    stopped = epochs < recipe.adapting.epochs
+    return Adapted(folder, adapting.count, epochs, found, adapting.stop.exit_code if stopped else 0)
 
 
 class _Adapting:
     def __init__(self, recipe: Recipe, documents: Sequence[Document], listener: Listener) -> None:
         self.config, self.training, self.listener = recipe.adapting, recipe.training, listener
+        self.stop = StopRequest()
         torch.manual_seed(self.training.seed)
         self.encoder, self.vocabulary = starting_encoder(recipe.encoder, documents)
         if is_encoder_half(self.encoder):
@@ -106,12 +112,12 @@ class _Adapting:
 
     def run(self) -> tuple[int, float]:
         """Epochs that were learned, and the share of hidden pieces found after them; ends sooner on Ctrl-C."""
-        stop, epochs, found = StopRequest(), 0, 0.0
+        epochs, found = 0, 0.0
         interrupted = False
         self._began = time.monotonic()
-        with stop.on_ctrl_c():
+        with self.stop.on_ctrl_c():
             for epoch in range(1, self.config.epochs + 1):
-                loss = self._epoch(epoch, stop)
+                loss = self._epoch(epoch, self.stop)
                 if interrupted := loss is None:
                     break
                 epochs, found = epoch, self._found()
