@@ -6,6 +6,7 @@ import json
 import shutil
 import signal
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -216,6 +217,40 @@ def test_two_processes_learn_what_one_learns(tiny: Callable[..., Recipe], tmp_pa
     expected = load_file(tmp_path / "one/model.safetensors")
     for name, weight in load_file(tmp_path / "two/model.safetensors").items():
         assert torch.allclose(weight, expected[name], atol=2e-3), name
+
+
+def test_where_the_loss_is_not_finite_two_processes_end_together(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    both = [started(diverging, tiny(), tmp_path / "two", number, port) for number in range(2)]
+    for process in both:
+        process.join(60)
+        process.kill()
+    assert [process.exitcode for process in both] == [DIVERGED, DIVERGED]
+    assert not (tmp_path / "two/config.json").exists() and not list((tmp_path / "two").glob("checkpoint*"))
+
+
+DIVERGED = 9
+
+
+def diverging(recipe: Recipe, folder: Path, number: int, port: int) -> None:
+    """One of two processes; the share of the second has a loss that is not a number."""
+    from anyner.model import NerModel
+    from anyner.training.loop import DivergedError
+
+    whole, calls = NerModel.forward, iter(range(10**6))
+
+    def forward(model: NerModel, *arguments: Any) -> dict[str, LossPart]:
+        factor = float("nan") if next(calls) == 3 and number == 1 else 1.0
+        return {name: replace(part, numerator=part.numerator * factor) for name, part in whole(model, *arguments).items()}
+
+    NerModel.forward = forward  # type: ignore[method-assign, assignment]
+    try:
+        train_as_one_of(recipe, folder, number, 2, port)
+    except DivergedError as error:
+        assert "not finite in step 4" in str(error)
+        sys.exit(DIVERGED)
 
 
 def without_dropout(work: Callable[..., None], *arguments: Any) -> None:

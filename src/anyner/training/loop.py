@@ -19,10 +19,11 @@ from anyner.architectures.base import Losses
 from anyner.architectures.draw import Draw
 from anyner.encoding.batch import Batch, training_batch
 from anyner.encoding.gold import Example
+from anyner.errors import AnynerError
 from anyner.inference.proposing import arithmetic
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.tuning import Tuned, Tuner
-from anyner.storage.files import EPOCHS
+from anyner.storage.files import CONFIG, EPOCHS
 from anyner.training.adversarial import moved_uphill
 from anyner.training.average import Average
 from anyner.training.batches import EpochPlans
@@ -30,7 +31,7 @@ from anyner.training.checkpoint import Place, has_checkpoint, number_of, restore
 from anyner.training.config import TrainingConfig
 from anyner.training.frozen import FrozenPieces
 from anyner.training.interrupt import StopRequest
-from anyner.training.loss_sums import LossSums
+from anyner.training.loss_sums import LossSums, NumberWatch, all_finite
 from anyner.training.optimizer import build_optimizer, schedule, set_rates
 from anyner.training.passages import Passages
 from anyner.training.progress import EpochRecord, Listener, MetricsFile
@@ -39,7 +40,7 @@ _LARGEST_SEED = 2**31 - 1
 _CASELESS = 0.2
 """Share of the windows whose capitals a training hides."""
 _AGREE_EVERY = 10
-"""Steps between two questions to all processes whether one was interrupted."""
+"""Steps between two looks at what all processes must agree on, or what a GPU would have to be waited for."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -48,6 +49,10 @@ class Interrupted(KeyboardInterrupt):
     def __init__(self, exit_code: int = 130) -> None:
         super().__init__()
         self.exit_code = exit_code
+
+
+class DivergedError(AnynerError):
+    """The loss, its gradient or a weight is no longer a finite number. What was saved before is still there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +109,7 @@ class Trainer:
         self._learned_from = number_of(recognizer.config.labels, examples)
         self.place = Place(0, 0, 0, -1.0, -1, 0.0, 0, {}, self._learned_from)
         self._frozen: FrozenPieces | None = None
-        self._stop = StopRequest()
+        self._stop, self._watch = StopRequest(), NumberWatch()
 
     def resume(self) -> None:
         """Goes back to the last checkpoint in the folder."""
@@ -162,8 +167,7 @@ class Trainer:
                 left = spent * (self.last_step - self._step) / max(1, self._step)
                 self.listener.step(epoch + 1, (number + 1) / len(plan), sum(sums.means().values()), left)
             if (number + 1) % accumulate == 0 or number + 1 == len(plan):
-                first = number + 1 == len(plan) and not has_checkpoint(self.folder)  # whoever has a model can go on from it
-                self._pause_if_due(epoch, number + 1, sums, first)
+                self._pause_if_due(epoch, number + 1, sums, number + 1 == len(plan))
         if self._device.type == "cuda":
             torch.cuda.synchronize()
         return sentences / max(1e-9, time.monotonic() - began)
@@ -217,10 +221,11 @@ class Trainer:
             with moved_uphill(table, own, config.adversarial):
                 learn(LossSums())
         if number % config.accumulate == together - 1:
-            torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.clip)
+            norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), config.clip)
             self.optimizer.step()
             self.optimizer.zero_grad(set_to_none=True)
             self._step += 1
+            self._watch.add(self._step, norm)
             if self.average is not None:
                 self.average.add(self._step)
 
@@ -232,6 +237,7 @@ class Trainer:
         if world > 1:
             everyone = self.accelerator.reduce(everyone * share, "sum")
         sums.add(losses, everyone)
+        self._watch.add(self._step + 1, everyone.sum())
         total = torch.zeros((), device=self._device)
         for part, denominator in zip(losses.values(), everyone[:, 1], strict=True):
             total = total + part.weight * world * share * part.numerator / denominator.clamp_min(1e-12)
@@ -283,8 +289,11 @@ class Trainer:
         by_steps = every is not None and self._step % every == 0
         return by_steps or time.monotonic() - self._saved > 60 * self.config.checkpoint_minutes
 
-    def _pause_if_due(self, epoch: int, batch: int, sums: LossSums, first: bool) -> None:
+    def _pause_if_due(self, epoch: int, batch: int, sums: LossSums, epoch_ends: bool) -> None:
         stop = self._all_stop()
+        if stop or epoch_ends or self._step % _AGREE_EVERY == 0:  # the same steps in all processes: none may leave alone
+            self._refuse_bad_numbers(weights=stop or epoch_ends)
+        first = epoch_ends and not has_checkpoint(self.folder)  # whoever has a model can go on from it
         if stop or first or self._checkpoint_due():
             self.place = self._placed(epoch, batch, sums)
             self._write_checkpoint()
@@ -300,8 +309,25 @@ class Trainer:
         asked = torch.tensor(float(self._stop.asked), device=self._device)
         return bool(self.accelerator.reduce(asked, "sum") > 0)
 
+    def _refuse_bad_numbers(self, weights: bool) -> None:
+        """Nothing is saved after a number that is not finite; `weights` are looked at where they are about to be saved."""
+        step = self._watch.first_bad()
+        if step is None and weights and not self._weights_finite():
+            step = self._step
+        if step is None:
+            return
+        kept = "the last good model and checkpoint are kept" if (self.folder / CONFIG).exists() else "no model was kept"
+        raise DivergedError(
+            f"{self.folder}: the loss or a weight is not finite in step {step}: start a new training with a smaller "
+            f"training.encoder_lr and training.head_lr, or with training.precision=float32; {kept}"
+        )
+
+    def _weights_finite(self) -> bool:
+        return all_finite(list(self.model.parameters()))
+
     def _write_checkpoint(self) -> None:
-        if self.accelerator.is_main_process:
+        # between two looks of all processes a bad checkpoint is left out, and the next look ends the training
+        if self.accelerator.is_main_process and self._watch.first_bad() is None and self._weights_finite():
             write_checkpoint(self.folder, self.model, self.optimizer, self.place, self.average)
         self._saved = time.monotonic()
 

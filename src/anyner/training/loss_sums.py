@@ -1,8 +1,8 @@
-"""Running sums of an epoch's loss parts."""
+"""Running sums of an epoch's loss parts, and a watch for numbers that are not finite."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -32,3 +32,26 @@ class LossSums:
 
     def means(self) -> dict[str, float]:
         return {name: numerator / max(denominator, 1e-12) for name, (numerator, denominator) in self.plain().items()}
+
+
+class NumberWatch:
+    """Tells the first step whose numbers were not finite; they wait on the device until someone looks."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[int, Tensor]] = []
+        self._bad: int | None = None
+
+    def add(self, step: int, number: Tensor) -> None:
+        """A loss or a norm of the gradient."""
+        self._waiting.append((step, number.detach()))
+
+    def first_bad(self) -> int | None:
+        if self._bad is None and self._waiting:
+            finite = torch.stack([number.float() for _, number in self._waiting]).isfinite().tolist()
+            self._bad = next((step for (step, _), fine in zip(self._waiting, finite, strict=True) if not fine), None)
+        self._waiting.clear()
+        return self._bad
+
+
+def all_finite(weights: Sequence[Tensor]) -> bool:
+    return bool(torch.stack([weight.detach().isfinite().all() for weight in weights]).all())

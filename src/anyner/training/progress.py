@@ -136,7 +136,7 @@ class MetricsFile:
         self.records += 1
         if self._writes:
             with room_for(self._path), self._path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(record)) + "\n")
+                file.write(json.dumps(asdict(record), allow_nan=False) + "\n")
 
 
 def _dev(record: EpochRecord) -> list[str]:
