@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import json
+import os
+import shutil
+import socket
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
+import typer
 
+import anyner
+from anyner.architectures.base import Losses, LossPart
 from anyner.architectures.registry import head_class, names
 from anyner.architectures.settings import CorpusFacts
+from anyner.cli.folds import listening
 from anyner.corpora.synthetic import synthetic
 from anyner.document import Document, Entity
+from anyner.errors import AnynerError
+from anyner.model import NerModel
+from anyner.text.config import TextConfig
+from anyner.text.windows import windows_of
+from anyner.training import checkpoint
 from anyner.training.config import Recipe, changed
 from anyner.training.data import Splits
-from anyner.training.run import prepare
+from anyner.training.loop import Interrupted
+from anyner.training.progress import EpochRecord, Silent
+from anyner.training.run import prepare, run
 
 TINY: dict[str, Any] = {
     "data": {"synthetic": {"contiguous": True, "train": 40, "dev": 8, "test": 1}},
@@ -48,3 +67,275 @@ def test_an_entity_longer_than_a_window_is_told_and_leaves_the_settings_alone(ar
         f"1 of {check.entities} training entities ({100 / check.entities:.1f} %) cannot be reached: longer than a window"
     ]
     assert with_it.config.head == without.config.head
+
+
+def test_an_overlap_of_any_size_shares_half_a_window() -> None:
+    document = Document("word " * 5000)
+    for overlap in (10**9, 10**30):
+        text = TextConfig(overlap=overlap)
+        windows = list(windows_of(document, 0, text, 500, lambda words: [(1,) for _ in words]))
+        assert len(windows) < 2 * 5000 / 250
+        assert windows[-1].first_word + len(windows[-1].words) == 5000
+
+
+class Spoiled:
+    """Makes the loss of one step, or a weight behind it, not finite."""
+
+    def __init__(self, step: int, number: float, patch: pytest.MonkeyPatch) -> None:
+        self._step, self._number, self._calls, self._whole = step, number, 0, NerModel.forward
+
+        def forward(model: NerModel, *arguments: Any) -> dict[str, LossPart]:
+            return self._spoiled(self._whole(model, *arguments))
+
+        patch.setattr(NerModel, "forward", forward)
+
+    def _spoiled(self, losses: Losses) -> dict[str, LossPart]:
+        self._calls += 1
+        factor = self._number if self._calls == self._step else 1.0
+        return {name: replace(part, numerator=part.numerator * factor) for name, part in losses.items()}
+
+
+STEPS = 5
+"""Steps of an epoch of the small recipe."""
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+@pytest.mark.parametrize("step", [2, STEPS, STEPS + 1])
+def test_a_loss_that_is_not_finite_ends_the_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int, number: float
+) -> None:
+    folder = tmp_path / "m"
+    with monkeypatch.context() as patched:
+        Spoiled(step, number, patched)
+        with pytest.raises(AnynerError) as caught:
+            run(tiny("training.checkpoint_steps=1", "training.passages=false"), folder)
+    message = str(caught.value)
+    assert f"not finite in step {step}: start a new training with a smaller training.encoder_lr" in message
+    assert "\n" not in message
+    lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(lines) == (step > STEPS)
+    assert message.endswith("the last good model and checkpoint are kept" if step > STEPS else "no model was kept")
+    assert json.loads((folder / "checkpoint/place.json").read_text())["step"] == step - 1
+    if step > STEPS:
+        assert all(weight.isfinite().all() for weight in anyner.load(folder).model.state_dict().values())
+    run(tiny("training.checkpoint_steps=1", "training.passages=false"), folder, resume=True)  # what was kept is good
+
+
+def test_weights_that_overflow_after_a_finite_loss_are_not_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    step = torch.optim.AdamW.step
+
+    def overflowing(optimizer: Any, *arguments: Any) -> Any:
+        step(optimizer, *arguments)
+        with torch.no_grad():
+            optimizer.param_groups[0]["params"][0].fill_(torch.inf)
+
+    monkeypatch.setattr(torch.optim.AdamW, "step", overflowing)
+    with pytest.raises(AnynerError, match="not finite in step 1"):
+        run(tiny("training.accumulate=100", "training.passages=false"), tmp_path / "m")
+    assert not (tmp_path / "m/config.json").exists() and not (tmp_path / "m/checkpoint").exists()
+
+
+@pytest.mark.parametrize("code", [130, 143])
+def test_commands_of_folds_exit_as_the_signal_says(code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit) as caught, listening(quiet=True):
+        raise Interrupted(code)
+    assert caught.value.exit_code == code
+    assert capsys.readouterr().err == "anyner: stopped, and all is saved: the same command goes on\n"
+
+
+LOCK = ".training.lock"
+
+
+class During(Silent):
+    """Does something after the first epoch."""
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        self._work = work
+
+    def epoch(self, record: EpochRecord) -> None:
+        if record.epoch == 1:
+            self._work()
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_second_training_in_one_folder_is_refused(tmp_path: Path, resume: bool) -> None:
+    folder = tmp_path / "m"
+    messages: list[str] = []
+
+    def second() -> None:
+        with pytest.raises(AnynerError) as caught:
+            run(tiny("training.seed=1"), folder, resume)
+        messages.append(str(caught.value))
+
+    run(tiny(), folder, listener=During(second))
+    owner = f"process {os.getpid()} on {socket.gethostname()}"
+    assert messages[0].startswith(f"{folder}: another training writes to it, {owner}: choose another output folder")
+    assert "\n" not in messages[0]
+    assert not (folder / LOCK).exists()
+    assert Recipe.read(folder / "recipe.yaml") == tiny()
+
+
+def test_of_two_trainings_that_start_together_one_is_refused(tmp_path: Path) -> None:
+    class Started(Silent):
+        def note(self, line: str) -> None:  # told when the folder was looked at, and nothing is written yet
+            if not (tmp_path / "m").exists():
+                run(tiny("training.epochs=1"), tmp_path / "m")
+
+    with pytest.raises(AnynerError, match="already holds a model"):
+        run(tiny(), tmp_path / "m", listener=Started())
+    assert Recipe.read(tmp_path / "m/recipe.yaml").training.epochs == 1
+
+
+def written_lock(folder: Path, content: str) -> None:
+    folder.mkdir()
+    (folder / LOCK).write_text(content, encoding="utf-8")
+
+
+GONE = 2**22 + 1
+"""No process has such a number."""
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", "{", "[" * 100_000, json.dumps({"process": GONE, "host": socket.gethostname()}),
+     json.dumps({"process": os.getpid(), "host": socket.gethostname()})],
+    ids=["empty", "half", "deep", "gone", "of an earlier process with this number"],
+)  # fmt: skip
+def test_the_lock_of_a_process_that_is_gone_is_taken_over(tmp_path: Path, content: str) -> None:
+    written_lock(tmp_path / "m", content)
+    run(tiny("training.epochs=1"), tmp_path / "m")
+    assert not list((tmp_path / "m").glob(".*"))
+
+
+@pytest.mark.parametrize(("process", "host"), [(GONE, "elsewhere"), (os.getppid(), socket.gethostname())])
+def test_the_lock_of_a_live_process_or_another_machine_is_respected(tmp_path: Path, process: int, host: str) -> None:
+    written_lock(tmp_path / "m", json.dumps({"process": process, "host": host}))
+    with pytest.raises(AnynerError, match=f"another training writes to it, process {process} on {host}"):
+        run(tiny(), tmp_path / "m")
+    assert [path.name for path in (tmp_path / "m").iterdir()] == [LOCK]
+
+
+def test_a_training_killed_before_its_first_line_of_metrics_starts_again(tmp_path: Path) -> None:
+    folder = tmp_path / "m"
+    (folder / ".new.abc_123").mkdir(parents=True)
+    (folder / ".new.abc_123/model.safetensors").write_bytes(b"half")
+    (folder / ".recipe.yaml.123.part").write_text("half")
+    (folder / ".anyner-0a1b2c.tmp").write_text("half")
+    (folder / "checkpoint.new").mkdir()
+    (folder / ".mine.part").write_text("mine")
+    (folder / "recipe.yaml").write_text(tiny().to_yaml(), encoding="utf-8")
+    run(tiny(), folder)
+    assert [path.name for path in folder.glob(".*")] == [".mine.part"]
+    assert not list(folder.glob("checkpoint*"))
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A training that ended without a word in its second epoch."""
+
+    def die() -> None:
+        raise RuntimeError("dead")
+
+    class AfterTwo(Silent):
+        def epoch(self, record: EpochRecord) -> None:
+            if record.epoch == 2:
+                die()
+
+    folder = tmp_path_factory.mktemp("stopped") / "m"
+    with pytest.raises(RuntimeError, match="dead"):
+        run(tiny("training.epochs=3", "training.checkpoint_steps=2"), folder, listener=AfterTwo())
+    return folder
+
+
+def place(**changes: Any) -> Callable[[Path], None]:
+    def spoil(folder: Path) -> None:
+        path = folder / "checkpoint/place.json"
+        path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+
+    return spoil
+
+
+def content(name: str, text: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).write_text(text, encoding="utf-8") and None
+
+
+def truncated(name: str) -> Callable[[Path], None]:
+    return lambda folder: (folder / name).write_bytes((folder / name).read_bytes()[:-100]) and None
+
+
+def tensors(name: str, change: Callable[[dict[str, torch.Tensor]], object]) -> Callable[[Path], None]:
+    def spoil(folder: Path) -> None:
+        loaded = checkpoint.load_file(folder / "checkpoint" / name)
+        change(loaded)
+        checkpoint.save_file(loaded, folder / "checkpoint" / name)
+
+    return spoil
+
+
+FAULTS: dict[str, Callable[[Path], object]] = {
+    "a step of letters": place(step="many"),
+    "a step that is a list": place(step=[1]),
+    "an epoch before the first": place(epoch=-1),
+    "half a batch": place(batch=1.5),
+    "a score that is no number": place(best_f1=float("nan")),
+    "sums that are a list": place(loss_sums=[]),
+    "sums of three": place(loss_sums={"span": [1.0, 2.0, 3.0]}),
+    "a place that is a list": content("checkpoint/place.json", "[]"),
+    "a deep place": content("checkpoint/place.json", "[" * 100_000),
+    "no place": lambda folder: (folder / "checkpoint/place.json").unlink(),
+    "no model": lambda folder: (folder / "checkpoint/model.safetensors").unlink(),
+    "half a model": truncated("checkpoint/model.safetensors"),
+    "half an optimiser": truncated("checkpoint/optimizer.safetensors"),
+    "a weight too few": tensors("model.safetensors", dict.popitem),
+    "a moment too few": tensors("optimizer.safetensors", lambda state: state.pop("0.exp_avg")),
+    "a moment of another shape": tensors("optimizer.safetensors", lambda state: state.update({"0.exp_avg": torch.zeros(3)})),
+    "moments of a weight that is not there": tensors(
+        "optimizer.safetensors", lambda state: state.update({"999.exp_avg": torch.zeros(3)})
+    ),
+    "no metrics": lambda folder: (folder / "metrics.json").unlink(),
+    "half of the metrics": content("metrics.json", '{"dev"'),
+    "deep metrics": content("metrics.json", "[" * 100_000),
+    "no weights": lambda folder: (folder / "model.safetensors").unlink(),
+    "a deep recipe": content("recipe.yaml", "head: " + "[" * 2000),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_damaged_folder_is_one_line_when_it_is_resumed(stopped: Path, tmp_path: Path, fault: str) -> None:
+    folder = tmp_path / "m"
+    shutil.copytree(stopped, folder)
+    FAULTS[fault](folder)
+    with pytest.raises(AnynerError) as caught:
+        run(tiny("training.epochs=3", "training.checkpoint_steps=2"), folder, resume=True)
+    assert str(caught.value).startswith(str(folder)) and "\n" not in str(caught.value) and len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("written", ["{a: " * 2000, "[" * 2000, "- " * 2000])
+def test_a_deep_recipe_is_one_line(tmp_path: Path, written: str) -> None:
+    path = tmp_path / "deep.yaml"
+    path.write_text(written, encoding="utf-8")
+    with pytest.raises(AnynerError, match=r"deep\.yaml: ") as caught:
+        Recipe.read(path)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(AnynerError, match="not valid YAML"):
+        changed({}, [f"head.width={written}"])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "encoder.fresh_width=10000000",
+        "encoder.fresh_width=800000000000000000000000000",
+        "encoder.fresh_layers=1000000000",
+        "encoder.fresh_vocabulary=10000000000000",
+        "head.width=1000000000",
+        "head.width=1000000000000000000000000000000",
+        "encoder={lstm_layers: 1, lstm_width: 10000000000}",
+        "encoder.features={shapes: 10000000000000000}",
+    ],
+)
+def test_an_absurd_size_is_one_line(tmp_path: Path, change: str) -> None:
+    with pytest.raises(AnynerError) as caught:
+        run(tiny(change), tmp_path / "m")
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "m").exists()

@@ -1,10 +1,18 @@
-"""Everything needed to go on after a kill, bit for bit: weights and their average, optimiser, place, best score. No pickle."""
+"""Everything needed to go on after a kill, bit for bit: weights and their average, optimiser, place, best score. No pickle.
+
+And the lock that keeps a second training out of the folder.
+"""
 
 from __future__ import annotations
 
 import json
+import math
+import os
+import re
 import shutil
-from collections.abc import Mapping, Sequence
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -12,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
@@ -23,6 +32,11 @@ from anyner.storage.files import DiskFullError, room_for
 from anyner.training.average import Average
 
 _NAME, _NEW, _OLD = "checkpoint", "checkpoint.new", "checkpoint.old"
+_LOCK = ".training.lock"
+_LEFT_BEHIND = re.compile(r"\.new\.\w+|\.anyner-\w+\.tmp|\.[\w.]+\.\d+\.part")
+"""Names of what is written beside a file or model until it is whole; `.part` by earlier versions."""
+_held: set[Path] = set()
+"""Locks of this process: its id alone cannot tell them from those of a process that had the same id before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +109,12 @@ def restore_checkpoint(
 ) -> Place:
     path = folder / _NAME if (folder / _NAME).is_dir() else folder / _OLD
     try:
-        place = Place(**json.loads((path / "place.json").read_text(encoding="utf-8")))
+        place = _read_place(path / "place.json")
         if place.learned_from != learned_from:
             raise ValueError("the training documents, their labels or the opinions on them are not the same")
         model.load_state_dict(load_file(path / "model.safetensors"))
         whole = optimizer.state_dict()
-        whole["state"] = _nested(load_file(path / "optimizer.safetensors"))
+        whole["state"] = _checked(_nested(load_file(path / "optimizer.safetensors")), optimizer)
         optimizer.load_state_dict(whole)
         if average is not None:
             average.restore(load_file(path / "average.safetensors"))
@@ -108,6 +122,29 @@ def restore_checkpoint(
     except (SafetensorError, OSError, ValueError, RuntimeError, TypeError) as error:
         reason = " ".join(str(error).split())[:200]
         raise AnynerError(f"{path}: cannot resume from it (have data or recipe changed since?): {reason}") from None
+
+
+def _read_place(path: Path) -> Place:
+    try:
+        place = TypeAdapter(Place).validate_json(path.read_bytes(), strict=True)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        raise ValueError(f"{path.name}: {'.'.join(map(str, fault['loc'])) or 'not valid JSON'}: {fault['msg']}") from None
+    sums = place.loss_sums.values()
+    numbers = (place.step, place.epoch, place.batch, place.records, place.seconds)
+    if min(numbers) < 0 or not math.isfinite(sum(numbers) + place.best_f1) or any(len(pair) != 2 for pair in sums):
+        raise ValueError(f"{path.name}: no place in a training")
+    return place
+
+
+def _checked(state: dict[int, dict[str, Tensor]], optimizer: torch.optim.Optimizer) -> dict[int, dict[str, Tensor]]:
+    """The optimiser takes any state, and fails at its first step."""
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    for number, own in state.items():
+        shape = parameters[number].shape if 0 <= number < len(parameters) else None
+        if own.keys() != {"step", "exp_avg", "exp_avg_sq"} or any(own[name].shape != shape for name in ("exp_avg", "exp_avg_sq")):
+            raise ValueError(f"the optimiser's state of weight {number} does not fit")
+    return state
 
 
 def remove_checkpoint(folder: Path) -> None:
@@ -137,3 +174,73 @@ def _nested(flat: dict[str, Tensor]) -> dict[int, dict[str, Tensor]]:
         number, key = name.split(".", 1)
         state.setdefault(int(number), {})[key] = tensor
     return state
+
+
+def refuse_if_locked(folder: Path) -> None:
+    """Raises if another training writes to the folder."""
+    if owner := _owner(folder / _LOCK):
+        raise AnynerError(
+            f"{folder}: another training writes to it, {owner}: choose another output folder (or remove {_LOCK} there "
+            "if that process is gone)"
+        )
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Holds the folder's lock; what a killed training left half-written is removed first."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder.resolve() / _LOCK
+    _take(path)
+    try:
+        _remove_left_behind(folder)
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        _held.discard(path)
+
+
+def _take(path: Path) -> None:
+    refuse_if_locked(path.parent)
+    if path.exists():  # of a process that is gone
+        stale, aside = path.read_bytes(), path.with_name(f"{_LOCK}.{os.getpid()}.part")
+        path.rename(aside)
+        if aside.read_bytes() != stale:  # another training was faster, and this is its lock
+            aside.rename(path)
+            refuse_if_locked(path.parent)
+        aside.unlink(missing_ok=True)
+    try:
+        with room_for(path), path.open("x", encoding="utf-8") as file:
+            file.write(json.dumps({"process": os.getpid(), "host": socket.gethostname()}))
+    except FileExistsError:
+        refuse_if_locked(path.parent)
+        raise
+    _held.add(path)
+
+
+def _owner(path: Path) -> str | None:
+    """Who holds the lock; None if nobody does, or a process that is gone."""
+    try:
+        plain = json.loads(path.read_text(encoding="utf-8"))
+        process, host = int(plain["process"]), str(plain["host"])
+    except (OSError, ValueError, TypeError, KeyError, RecursionError):  # none, or one that a kill left empty
+        return None
+    gone = path.resolve() not in _held if process == os.getpid() else not _runs(process)
+    return None if gone and host == socket.gethostname() else f"process {process} on {host}"
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):  # someone else's; no process has such a number
+        return True
+    return True
+
+
+def _remove_left_behind(folder: Path) -> None:
+    for path in folder.iterdir():
+        if path.name == _NEW or (_LEFT_BEHIND.fullmatch(path.name) and path.name.startswith(".new.")):
+            shutil.rmtree(path, ignore_errors=True)
+        elif _LEFT_BEHIND.fullmatch(path.name):
+            path.unlink(missing_ok=True)

@@ -15,6 +15,9 @@ from anyner.inference.config import Precision
 from anyner.settings import Settings
 from anyner.text.config import TextConfig
 
+_MOST_FRESH = 2 * 10**9
+"""Weights of a fresh encoder: no corpus teaches as many, and few machines hold more."""
+
 
 class Source(Settings):
     """A file or folder of documents."""
@@ -192,6 +195,17 @@ class Recipe(Settings):
             raise ValueError(f"chosen.epoch is {self.chosen.epoch}, but training.epochs {self.training.epochs}")
         return self
 
+    @model_validator(mode="after")
+    def _can_be_built(self) -> Self:
+        own = self.encoder
+        weights = own.fresh_width * (own.fresh_vocabulary + 12 * own.fresh_width * own.fresh_layers)
+        if own.source == "fresh" and weights > _MOST_FRESH:
+            raise ValueError(
+                f"encoder.fresh_width {own.fresh_width}, fresh_layers {own.fresh_layers} and fresh_vocabulary "
+                f"{own.fresh_vocabulary} make about {weights:.0e} weights: {_MOST_FRESH:.0e} are the most"
+            )
+        return self
+
     @classmethod
     def read(cls, path: str | Path, changes: Sequence[str] = ()) -> Self:
         """The recipe in a YAML file, with `key.sub=value` changes on top."""
@@ -200,6 +214,8 @@ class Recipe(Settings):
             raise AnynerError(f"{path}: is a folder, not a recipe" if file.is_dir() else f"there is no recipe {path}")
         try:
             plain = yaml.load(file.read_text(encoding="utf-8"), Loader=_NoKeyTwice)
+        except RecursionError:
+            raise AnynerError(f"{path}: not valid YAML for a recipe: nested too deeply") from None
         except (yaml.YAMLError, ValueError) as error:  # the latter of bytes that are no text, and of days that never were
             raise AnynerError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
         if not isinstance(plain, dict):
@@ -225,8 +241,8 @@ def changed(plain: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
             group = group[parent]
         try:
             group[last] = _value(value)
-        except (yaml.YAMLError, ValueError):
-            raise AnynerError(f"--set {change!r}: the value is not valid YAML") from None
+        except (yaml.YAMLError, ValueError, RecursionError):
+            raise AnynerError(f"--set {change[:200]!r}: the value is not valid YAML") from None
         if group[last] is None:
             del group[last]
     return result

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
+from accelerate.utils import broadcast_object_list
+from torch.overrides import TorchFunctionMode
 
 from anyner.architectures.registry import head_class
 from anyner.architectures.settings import HeadConfig
@@ -26,7 +30,7 @@ from anyner.storage.files import CARD, CONFIG, EPOCHS, METRICS, RECIPE, WEIGHTS,
 from anyner.storage.load import read_config
 from anyner.storage.save import save
 from anyner.text.align import WordEntity
-from anyner.training.checkpoint import has_checkpoint, remove_checkpoint
+from anyner.training.checkpoint import has_checkpoint, locked, refuse_if_locked, remove_checkpoint
 from anyner.training.config import Chosen, DataConfig, Recipe
 from anyner.training.data import (
     DataCheck,
@@ -45,6 +49,8 @@ from anyner.training.progress import Listener, Silent
 from anyner.training.start import starting_encoder
 from anyner.version import __version__
 
+_MOST_WEIGHTS = 4 * 10**9
+
 
 @dataclass(frozen=True, slots=True)
 class TrainingResult:
@@ -61,6 +67,7 @@ def run(
     """
     listener = listener or Silent()
     accelerator = _accelerator()
+    refuse_if_locked(folder)
     _check_folder(folder, recipe, resume)
     accelerator.wait_for_everyone()  # nobody may write before all have looked
     data = data or read_data(recipe.data, recipe.text, dev_trains=recipe.chosen is not None)
@@ -70,7 +77,7 @@ def run(
     _tell(listener, recipe, data, recognizer, check)
     kept = _Keeper(recognizer, recipe, folder, data)
     training = recipe.training
-    dev = dev_passages(data.dev) if training.passages else data.dev
+    dev = dev_passages(data.dev, training.passages)
     trainer = Trainer(
         recognizer,
         examples,
@@ -83,17 +90,35 @@ def run(
         listener=listener,
         accelerator=accelerator,
     )
-    if resume:
-        trainer.resume()
-    if accelerator.is_main_process:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_text(folder / RECIPE, recipe.to_yaml())
-    outcome = trainer.train()
-    if accelerator.is_main_process:
-        kept.finish(outcome)
-        remove_checkpoint(folder)
-    accelerator.wait_for_everyone()
+    with ExitStack() as held:
+        _lock(folder, recipe, resume, accelerator, held)
+        if resume:
+            trainer.resume()
+            _check_kept(folder, trainer.place.best_epoch)
+        if accelerator.is_main_process:
+            if not (folder / EPOCHS).exists():
+                write_text(folder / EPOCHS, "")  # before the recipe: by this file a new start knows the folder as a training's
+            write_text(folder / RECIPE, recipe.to_yaml())
+        outcome = trainer.train()
+        if accelerator.is_main_process:
+            kept.finish(outcome)
+            remove_checkpoint(folder)
+        accelerator.wait_for_everyone()
     return TrainingResult(folder, outcome)
+
+
+def _lock(folder: Path, recipe: Recipe, resume: bool, accelerator: Accelerator, held: ExitStack) -> None:
+    """The main process takes the folder; where it cannot, all processes end with its reason."""
+    refused: str | None = None
+    if accelerator.is_main_process:
+        try:
+            held.enter_context(locked(folder))
+            _check_folder(folder, recipe, resume)  # once more: another training may have ended since
+        except AnynerError as error:
+            refused = str(error)
+    refused = broadcast_object_list([refused])[0]
+    if refused is not None:
+        raise AnynerError(refused)
 
 
 def prepare(recipe: Recipe, data: Splits) -> tuple[Recognizer, list[Example], DataCheck]:
@@ -102,12 +127,14 @@ def prepare(recipe: Recipe, data: Splits) -> tuple[Recognizer, list[Example], Da
     check = DataCheck(problems=data.problems)
     entities = [word_entities(document, recipe.text, check) for document in data.train]
     pretrained, vocabulary = starting_encoder(recipe.encoder, data.train)
-    encoder = new_encoder(recipe.encoder, pretrained, data.train, recipe.text)
+    with _MemoryFor("encoder"):
+        encoder = new_encoder(recipe.encoder, pretrained, data.train, recipe.text)
     facts = corpus_facts(data, entities, text=recipe.text, encoder=encoder, cut=vocabulary.cut)
     head_type = head_class(recipe.architecture)
     head_config = head_type.Config.of(recipe.head, "head").fitted(facts)
-    model = NerModel(encoder, head_type(head_config, facts.labels, encoder))
-    model.head.start(encoder, vocabulary.cut)
+    with _MemoryFor("head"):
+        model = NerModel(encoder, head_type(head_config, facts.labels, encoder))
+        model.head.start(encoder, vocabulary.cut)
     config = ModelConfig(
         anyner_version=__version__,
         architecture=recipe.architecture,
@@ -123,6 +150,27 @@ def prepare(recipe: Recipe, data: Splits) -> tuple[Recognizer, list[Example], Da
     )
     recognizer = Recognizer(model, vocabulary, config, recipe.training.precision)
     return recognizer, _examples(recognizer, data, entities, check, recipe.data), check
+
+
+class _MemoryFor(TorchFunctionMode):
+    """Inside, absurd layers are refused before their memory is taken: a system promises more of it than it has."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__()
+        self._key, self._left = key, _MOST_WEIGHTS
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        named = dict(kwargs or {})
+        if getattr(func, "__name__", "") in ("empty", "zeros", "ones", "arange"):
+            try:
+                self._left -= func(*args, **{**named, "device": torch.device("meta")}).numel()
+            except (RuntimeError, TypeError):  # more than a number of torch can say
+                self._left = -1
+            if self._left < 0:
+                raise AnynerError(f"{self._key}: its settings make more than {_MOST_WEIGHTS:,} weights: choose smaller sizes")
+        return func(*args, **named)
 
 
 def _thresholds(head: HeadConfig, chosen: Chosen | None) -> dict[str, float]:
@@ -177,7 +225,7 @@ def _check_folder(folder: Path, recipe: Recipe, resume: bool) -> None:
             raise AnynerError(f"{folder} holds an unfinished training: resume it, or choose another output folder")
         if (folder / CONFIG).exists():
             raise AnynerError(f"{folder} already holds a model: choose another output folder")
-        if foreign := _foreign(folder):
+        if foreign := _foreign(folder, recipe):
             raise AnynerError(f"{folder} holds {foreign}, which a training would write over: choose another output folder")
         return
     if not has_checkpoint(folder):
@@ -185,6 +233,26 @@ def _check_folder(folder: Path, recipe: Recipe, resume: bool) -> None:
     if (folder / RECIPE).is_file() and (before := Recipe.read(folder / RECIPE)) != recipe:
         key = next(name for name in Recipe.model_fields if getattr(before, name) != getattr(recipe, name))
         raise AnynerError(f"{folder}: '{key}' is not what the training began with: resume it as it was, or start a new one")
+
+
+def _check_kept(folder: Path, best_epoch: int) -> None:
+    """The best epoch's model and score are files of their own: a checkpoint is of no use without them."""
+    if best_epoch < 0:
+        return
+    if not (folder / WEIGHTS).is_file():
+        raise AnynerError(f"{folder}: {WEIGHTS}, the model of epoch {best_epoch + 1}, is missing: start a new training")
+    _read_metrics(folder)
+
+
+def _read_metrics(folder: Path) -> dict[str, Any]:
+    """What `_Keeper.keep` wrote."""
+    try:
+        metrics = json.loads((folder / METRICS).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        metrics = None
+    if not isinstance(metrics, dict) or "dev" not in metrics:
+        raise AnynerError(f"{folder / METRICS}: the best epoch's score is missing or damaged: start a new training")
+    return metrics
 
 
 def _check_entities(recipe: Recipe, data: Splits) -> None:
@@ -195,11 +263,14 @@ def _check_entities(recipe: Recipe, data: Splits) -> None:
         raise AnynerError(f"data.dev has no entity at all: no epoch and no threshold can be chosen on it{found}")
 
 
-def _foreign(folder: Path) -> str | None:
+def _foreign(folder: Path, recipe: Recipe) -> str | None:
     """A file that a training would write over and that no training has left behind when it was cut short."""
     if (folder / EPOCHS).exists():
         return None
-    return next((name for name in (RECIPE, CARD, METRICS, WEIGHTS) if (folder / name).exists()), None)
+    there = [name for name in (RECIPE, CARD, METRICS, WEIGHTS) if (folder / name).exists()]
+    if there == [RECIPE] and (folder / RECIPE).read_bytes() == recipe.to_yaml().encode():
+        return None  # the very file that this training would write
+    return there[0] if there else None
 
 
 def _tell(listener: Listener, recipe: Recipe, data: Splits, recognizer: Recognizer, check: DataCheck) -> None:
@@ -239,7 +310,7 @@ class _Keeper:
         write_text(self._folder / METRICS, json.dumps(metrics, indent=2) + "\n")
 
     def finish(self, outcome: Outcome) -> None:
-        metrics = json.loads((self._folder / METRICS).read_text(encoding="utf-8"))
+        metrics = _read_metrics(self._folder)
         metrics["training"] = asdict(outcome)
         write_text(self._folder / METRICS, json.dumps(metrics, indent=2) + "\n")
         config = read_config(self._folder)  # with the thresholds of the best epoch
