@@ -1,4 +1,12 @@
-"""The one exception users see: its message is a single line that names what to change."""
+"""The one exception users see: its message is a single line that names what to change. And how a line is made safe to print."""
+
+from __future__ import annotations
+
+import unicodedata
+
+_ACTING = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+_JOINERS = "\u200c\u200d"
+"""Part of how words and emoji are written."""
 
 
 class AnynerError(Exception):
@@ -7,3 +15,20 @@ class AnynerError(Exception):
 
 class InvalidInputError(AnynerError, ValueError):
     """Text or annotation that cannot be represented: a fragment out of range, a reversed fragment, a lone surrogate."""
+
+
+def printable(text: str) -> str:
+    r"""The text with every character escaped that acts on a terminal, starts a line, turns the direction or is not valid Unicode.
+
+    Labels, ids, keys and file names come from elsewhere: whatever is printed of them goes through here.
+
+    >>> print(printable("LOC\x1b[2J\n"))
+    LOC\x1b[2J\n
+    """
+    return text if text.isprintable() else "".join(map(_escaped, text))
+
+
+def _escaped(character: str) -> str:
+    if unicodedata.category(character) not in _ACTING or character in _JOINERS:
+        return character
+    return character.encode("unicode_escape").decode("ascii")

@@ -115,9 +115,9 @@ def raising(error: BaseException) -> object:
     return read
 
 
-def test_a_message_of_several_lines_becomes_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_message_of_several_lines_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anyner.cli.inspect.read_parts", raising(AnynerError("one\ntwo")))
-    anyner_command("inspect", "x").assert_one_line("anyner: one two\n")
+    anyner_command("inspect", "x").assert_one_line("anyner: one\\ntwo\n")
 
 
 def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:

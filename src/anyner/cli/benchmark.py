@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anyner.cli.corpus import CORPUS_HELP, read_corpus, tell_problems
+from anyner.cli.output import say
 from anyner.errors import AnynerError
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def benchmark(
             own = parts if number == 0 else parts & {"accuracy"}  # speed and memory do not depend on the seed
             for part in (one for one in PARTS if one in own):
                 if not quiet:
-                    typer.echo(f"measuring {part} of {model}", err=True)
+                    say(f"measuring {part} of {model}", err=True)
                 _measure(part, model, wanted)
 
 
@@ -176,4 +177,4 @@ def _measure(part: str, model: Path, wanted: _Wanted) -> None:
         grown = result["growth_beyond_bytes"] / 2**20
         told = f"{grown:,.1f} MiB more for {WORDS[1]:,} words than for {WORDS[0]:,}"
     write(result, path)
-    typer.echo(f"{path}: {told}")
+    say(f"{path}: {told}")

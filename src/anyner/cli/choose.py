@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from anyner.cli.folds import Changes, Fold, Quiet, listening
-from anyner.cli.output import tell_nothing_learned
+from anyner.cli.output import say, tell_nothing_learned
 
 
 def choose(
@@ -40,11 +40,11 @@ def choose(
     ready = Recipe.read(recipe, changes or [])
     with listening(quiet) as listener:
         if fold is not None:
-            typer.echo(f"{fit_fold(ready, output, folds, fold, listener)}: the model of fold {fold} is trained")
+            say(f"{fit_fold(ready, output, folds, fold, listener)}: the model of fold {fold} is trained")
             return
         result = by_folds(ready, output, folds, listener)
     thresholds = ", ".join(f"{name} {value:g}" for name, value in result.chosen.thresholds.items())
     gaps = f", of entities with gaps {100 * result.discontinuous.f1:.2f}" if result.discontinuous.gold else ""
-    typer.echo(f"{result.path}: epoch {result.chosen.epoch}, {thresholds}; F1 unseen {100 * result.score.f1:.2f}{gaps}")
+    say(f"{result.path}: epoch {result.chosen.epoch}, {thresholds}; F1 unseen {100 * result.score.f1:.2f}{gaps}")
     if not result.score.correct:
         tell_nothing_learned()

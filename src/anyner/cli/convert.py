@@ -10,6 +10,7 @@ import typer
 
 from anyner.cli.choices import checked_splitter
 from anyner.cli.corpus import CORPUS_HELP, read_corpus, tell_problems
+from anyner.cli.output import say
 from anyner.errors import AnynerError
 
 if TYPE_CHECKING:
@@ -57,9 +58,9 @@ def convert(
     lost = _to_stdout(corpus, chosen, lossy) if target == "-" else _written(corpus, Path(target), chosen, lossy)
     if lost:
         gone = sum(not loss.kept for loss in lost)
-        typer.echo(f"{len(lost)} losses ({gone} of them entities or documents that are gone):", err=True)
+        say(f"{len(lost)} losses ({gone} of them entities or documents that are gone):", err=True)
         for loss in lost:
-            typer.echo(f"  {loss.what} ({'changed' if loss.kept else 'gone'})", err=True)
+            say(f"  {loss.what} ({'changed' if loss.kept else 'gone'})", err=True)
 
 
 def _in_words(corpus: Corpus, splitter: str) -> Corpus:

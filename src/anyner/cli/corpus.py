@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
+from anyner.cli.output import say
 from anyner.errors import AnynerError
 
 if TYPE_CHECKING:
@@ -86,12 +85,12 @@ def tell_problems(problems: Sequence[Problem], shown: int = 5) -> None:
     if not problems:
         return
     dropped = sum(not problem.kept for problem in problems)
-    typer.echo(f"{len(problems)} problems while reading ({dropped} dropped):", err=True)
+    say(f"{len(problems)} problems while reading ({dropped} dropped):", err=True)
     groups = grouped(problems)
     for group in groups[:shown]:
-        typer.echo(f"  {group}", err=True)
+        say(f"  {group}", err=True)
     if rest := sum(group.count for group in groups[shown:]):
-        typer.echo(f"  and {rest} more: anyner inspect --problems lists them", err=True)
+        say(f"  and {rest} more: anyner inspect --problems lists them", err=True)
 
 
 def is_there(name: str) -> bool:

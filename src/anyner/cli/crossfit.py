@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from anyner.cli.folds import Changes, Fold, Quiet, listening
-from anyner.cli.output import tell_nothing_learned
+from anyner.cli.output import say, tell_nothing_learned
 
 
 def crossfit(
@@ -39,10 +39,10 @@ def crossfit(
     ready = Recipe.read(recipe, changes or [])
     with listening(quiet) as listener:
         if fold is not None:
-            typer.echo(f"{fit_fold(ready, output, folds, fold, listener)}: the model of fold {fold} is trained")
+            say(f"{fit_fold(ready, output, folds, fold, listener)}: the model of fold {fold} is trained")
             return
         result = fit(ready, output, folds, listener)
     f1 = 100 * result.score.f1
     if not f1:
         tell_nothing_learned()
-    typer.echo(f"{result.path}: {result.documents:,} documents with {result.entities:,} possible entities; F1 unseen {f1:.2f}")
+    say(f"{result.path}: {result.documents:,} documents with {result.entities:,} possible entities; F1 unseen {f1:.2f}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Collection
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -22,11 +23,12 @@ from anyner.cli.choices import (
     read_thresholds,
 )
 from anyner.cli.corpus import CORPUS_HELP, read_corpus, tell_problems
-from anyner.cli.output import check_writable, counted, write_out
-from anyner.errors import AnynerError
+from anyner.cli.output import check_writable, counted, json_text, say, write_out
+from anyner.errors import AnynerError, printable
 
 if TYPE_CHECKING:
     from anyner.corpora.corpus import Corpus
+    from anyner.evaluation.evaluate import Evaluation
 
 
 def evaluate(
@@ -61,7 +63,6 @@ def evaluate(
     if not gold.documents:
         raise AnynerError(f"{corpus}: holds no document to score on")
     seen = read_corpus(train, split="train") if train else None
-    import json
 
     from anyner.api import evaluate as evaluate_model
     from anyner.evaluation.report import render
@@ -78,12 +79,16 @@ def evaluate(
         overlap=overlap,
         watched=partial(counted, show=sys.stderr.isatty()),
     )
-    report = json.dumps(measured.to_json(), indent=2, ensure_ascii=False) + "\n" if as_json else render(measured)
+    report = json_text(measured.to_json(), indent=2) + "\n" if as_json else render(_with_printable_labels(measured))
     write_out(output, lambda file: file.write(report))
+
+
+def _with_printable_labels(measured: Evaluation) -> Evaluation:
+    return replace(measured, labels=tuple(replace(one, label=printable(one.label)) for one in measured.labels))
 
 
 def _tell_unknown_labels(gold: Corpus, known: Collection[str]) -> None:
     unknown = Counter(e.label for document in gold for e in document.entities if e.label not in known)
     if unknown:
         named = ", ".join(f"{label} ({count})" for label, count in unknown.most_common())
-        typer.echo(f"labels that the model does not know count as missed: {named}", err=True)
+        say(f"labels that the model does not know count as missed: {named}", err=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +11,8 @@ import typer
 
 from anyner.cli.choices import FormatOption, checked_splitter
 from anyner.cli.corpus import CORPUS_HELP, Part, read_parts
-from anyner.cli.output import listing, table
+from anyner.cli.output import json_text, listing, table
+from anyner.errors import printable
 
 if TYPE_CHECKING:
     from anyner.corpora.corpus import Problem
@@ -69,7 +69,7 @@ def inspect(
     found = [_look(part, chosen) for part in read_parts(corpus, format)]
     if as_json:
         plain = {"corpus": corpus, "splitter": chosen, "parts": [_plain(one) for one in found]}
-        typer.echo(json.dumps(plain, indent=2, ensure_ascii=False))
+        typer.echo(json_text(plain, indent=2))
         return
     typer.echo("\n\n\n".join(_report(one, chosen, problems) for one in found))
 
@@ -121,7 +121,7 @@ def _report(found: _Found, splitter: str, all_problems: bool) -> str:
         ("  most fragments", statistics.most_fragments),
     ]
     labels = sorted(statistics.labels.items(), key=lambda item: (-item[1], item[0]))
-    blocks = [f"{found.name}\n{listing(rows)}"]
+    blocks = [f"{printable(found.name)}\n{listing(rows)}"]
     if labels:
         blocks.append(table([("label", "entities"), *labels]))
     blocks.append(_reach_table(found))
@@ -154,7 +154,7 @@ def _reach_table(found: _Found) -> str:
 
 def _block(heading: str, lines: Iterable[str], left_out: int = 0) -> str:
     more = [f"  and {left_out:,} more: --problems lists them"] if left_out else []
-    return "\n".join([heading, *(f"  {line}" for line in lines), *more])
+    return "\n".join([heading, *(f"  {printable(line)}" for line in lines), *more])
 
 
 def _plain(found: _Found) -> dict[str, Any]:

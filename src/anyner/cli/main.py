@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from anyner import __version__
-from anyner.errors import AnynerError
+from anyner.errors import AnynerError, printable
 
 _INTERRUPTED, _PIPE_CLOSED = 130, 141
 """Exit codes as a shell gives them for the signals INT and PIPE."""
@@ -68,10 +68,14 @@ class CommandGroup(TyperGroup):
             if error.filename is None and error.errno != errno.ENOSPC:
                 raise
             _stop(f"{error.filename or 'a file'}: {error.strerror}")
+        except Exception as error:
+            if isinstance(message := getattr(error, "message", None), str):  # a usage error, which quotes the command line
+                error.message = printable(message)  # type: ignore[attr-defined]
+            raise
 
 
 def _stop(message: str, code: int = 1) -> NoReturn:
-    typer.echo(f"anyner: {' '.join(message.splitlines())}", err=True)
+    typer.echo(f"anyner: {printable(message)}", err=True)
     raise typer.Exit(code)
 
 
@@ -111,5 +115,5 @@ def main(
 def run() -> None:
     """The entry point: exit code 0, 1 after an error, 2 after a usage error, 130 after Ctrl-C, 143 after SIGTERM."""
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8")
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")  # a name that is not UTF-8 must not end a run
     app(prog_name="anyner")

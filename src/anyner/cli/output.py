@@ -1,21 +1,38 @@
-"""Where results go: stdout, or a file that is there whole or not at all; tables and the count of documents on the way."""
+"""Where results go: stdout, or a file that is there whole or not at all; messages, tables and the count of documents."""
 
 from __future__ import annotations
 
+import json
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from anyner.errors import AnynerError
+import typer
+
+from anyner.errors import AnynerError, printable
 
 if TYPE_CHECKING:
     from anyner.document import Document
 
 _SECONDS_BETWEEN_COUNTS = 0.5
+_NOT_UNICODE = "backslashreplace"  # a lone surrogate, as of a file name that is not UTF-8, is no reason to lose a run
+_UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def say(line: str, err: bool = False) -> None:
+    """Prints one line, whatever the names in it hold."""
+    typer.echo(printable(line), err=err)
+
+
+def json_text(plain: Any, indent: int | None = None) -> str:
+    """JSON that reads back as it was. The control characters that json leaves in place are escaped as well."""
+    written = json.dumps(plain, indent=indent, ensure_ascii=False)
+    return _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
 
 
 def check_writable(path: Path) -> None:
@@ -52,10 +69,13 @@ def _opened(temporary: Path, path: Path) -> Iterator[TextIO]:
     from anyner.corpora.textfiles import packing
 
     if is_device(temporary):
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
+        with temporary.open("w", encoding="utf-8", errors=_NOT_UNICODE, newline="\n") as file:
             yield file
         return
-    with packing(temporary, path.suffix.lower()) as stream, TextIOWrapper(stream, encoding="utf-8", newline="\n") as file:
+    with (
+        packing(temporary, path.suffix.lower()) as stream,
+        TextIOWrapper(stream, encoding="utf-8", errors=_NOT_UNICODE, newline="\n") as file,
+    ):
         yield file
 
 
@@ -104,7 +124,7 @@ def tell_nothing_learned() -> None:
 
 def table(rows: Sequence[Sequence[str | int]]) -> str:
     """Aligned columns under the headings of the first row: numbers to the right, text to the left."""
-    cells = [[f"{cell:,}" if isinstance(cell, int) else cell for cell in row] for row in rows]
+    cells = [[f"{cell:,}" if isinstance(cell, int) else printable(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     right = [any(isinstance(row[place], int) for row in rows[1:]) for place in range(len(widths))]
     lines = [
@@ -119,6 +139,6 @@ def table(rows: Sequence[Sequence[str | int]]) -> str:
 
 def listing(rows: Iterable[tuple[str, object]]) -> str:
     """Names and values, one pair a line, the values aligned."""
-    pairs = [(name, f"{value:,}" if isinstance(value, int) else str(value)) for name, value in rows]
+    pairs = [(printable(name), f"{value:,}" if isinstance(value, int) else printable(str(value))) for name, value in rows]
     width = max((len(name) for name, _ in pairs), default=0)
     return "\n".join(f"{name.ljust(width)}  {value}".rstrip() for name, value in pairs)

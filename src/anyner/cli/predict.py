@@ -23,7 +23,7 @@ from anyner.cli.choices import (
     read_options,
     read_thresholds,
 )
-from anyner.cli.output import Progress, check_writable, is_device, write_out
+from anyner.cli.output import Progress, check_writable, is_device, json_text, say, write_out
 from anyner.errors import AnynerError
 
 if TYPE_CHECKING:
@@ -83,12 +83,7 @@ def predict(
       anyner predict -i report.txt -i test.conll --model runs/demo -o found.html
       anyner predict -i reports.jsonl --model runs/demo --format brat -o found/
     """
-    if (text is None) == (not files):
-        raise typer.BadParameter("give one TEXT, - for stdin, or -i FILE (once for each file)")
-    if text is not None and _names_a_file(text):
-        raise AnynerError(f"{text} names a file: give -i {text} to read it, or - and the name on stdin if it is the text")
-    if (files or ()).count("-") > 1:
-        raise typer.BadParameter("stdin can be read only once")
+    _check_source(text, files or [])
     chosen = format or _format_of(output)
     _check_target(chosen, output)
     thresholds, options = read_thresholds(threshold), read_options(option)
@@ -112,6 +107,15 @@ def predict(
     with _without_warnings():
         _write(unread.watched(progress.counted(documents)), chosen, output)
     unread.tell()
+
+
+def _check_source(text: str | None, files: list[str]) -> None:
+    if (text is None) == (not files):
+        raise typer.BadParameter("give one TEXT, - for stdin, or -i FILE (once for each file)")
+    if text is not None and _names_a_file(text):
+        raise AnynerError(f"{text} names a file: give -i {text} to read it, or - and the name on stdin if it is the text")
+    if files.count("-") > 1:
+        raise typer.BadParameter("stdin can be read only once")
 
 
 @contextmanager
@@ -162,9 +166,9 @@ class _Unread:
     def tell(self) -> None:
         if self._short:
             least = f"{100 * self._least:.2f} %"
-            typer.echo(f"{self._short} documents have words too long to be read whole (coverage {least} at least)", err=True)
+            say(f"{self._short} documents have words too long to be read whole (coverage {least} at least)", err=True)
         if self._unknown:
-            typer.echo(
+            say(
                 f"{self._unknown} of {self._all} documents: most words are not in the model's vocabulary, so their entities are "
                 "missed; use a model for their language",
                 err=True,
@@ -204,10 +208,8 @@ def _flushed(documents: Iterable[Document], file: TextIO) -> Iterator[Document]:
 
 
 def _write_jsonl(documents: Iterable[Document], file: TextIO) -> None:
-    import json
-
     for document in documents:
-        file.write(json.dumps(document.to_json(), ensure_ascii=False) + "\n")
+        file.write(json_text(document.to_json()) + "\n")
 
 
 def _write_html(documents: Iterable[Document], file: TextIO) -> None:

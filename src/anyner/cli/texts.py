@@ -9,9 +9,8 @@ from io import UnsupportedOperation
 from pathlib import Path
 from typing import BinaryIO
 
-import typer
-
 from anyner.cli.corpus import STDIN, is_there, read_corpus, tell_problems
+from anyner.cli.output import say
 from anyner.corpora.textfiles import BYTE_ORDER_MARK, numbered_lines, whole_text
 from anyner.document import Document
 from anyner.errors import AnynerError, InvalidInputError
@@ -104,7 +103,7 @@ def _texts_in(folder: Path) -> list[Path]:
 def _tell_others(folder: Path, texts: Sequence[Path]) -> None:
     if others := sorted({path.name for path in folder.iterdir()} - {path.name for path in texts}):
         shown = ", ".join(others[:3]) + (" …" if len(others) > 3 else "")
-        typer.echo(f"{folder}: only its text files are read, not {shown} ({len(others)} in all)", err=True)
+        say(f"{folder}: only its text files are read, not {shown} ({len(others)} in all)", err=True)
 
 
 def _text_file(path: Path, lines: bool) -> Iterator[Document]:

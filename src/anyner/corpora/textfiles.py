@@ -20,6 +20,7 @@ from anyner.errors import AnynerError
 BYTE_ORDER_MARK = "\ufeff"
 _GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
 _READ_AT_ONCE = 1 << 17
+_NOT_UNICODE = "backslashreplace"  # in JSON a lone surrogate is written so; nowhere is it a reason to lose a run
 
 
 _UNPACKED, _UNPACKED_RATIO = 1_000_000_000, 20
@@ -119,7 +120,7 @@ def write_chunks(path: Path, chunks: Iterable[str]) -> None:
     """Replace a file by the chunks, packed as its name says; if anything fails the old file stays and nothing else does."""
     if path.is_fifo() or path.is_char_device():  # asked before links are followed: those of pipes lead nowhere
         with path.open("wb") as pipe:
-            pipe.writelines(chunk.encode() for chunk in _mark_guarded(chunks))
+            pipe.writelines(chunk.encode(errors=_NOT_UNICODE) for chunk in _mark_guarded(chunks))
         return
     target = path.resolve()
     if target.exists() and not target.is_file():
@@ -128,7 +129,7 @@ def write_chunks(path: Path, chunks: Iterable[str]) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacing(target) as temporary, packing(temporary, target.suffix) as stream:
             for chunk in _mark_guarded(chunks):
-                stream.write(chunk.encode())
+                stream.write(chunk.encode(errors=_NOT_UNICODE))
     except OSError as error:
         raise AnynerError(f"{path}: cannot be written: {error.strerror or error}") from error
 
