@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import errno
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from safetensors import SafetensorError
 
 import anyner
 from anyner.errors import AnynerError
+from anyner.storage import files
 from anyner.training.config import Recipe
 
 ERRORS = {
@@ -26,15 +28,23 @@ FullDisk = Callable[..., None]
 
 @pytest.fixture
 def full_disk(monkeypatch: pytest.MonkeyPatch) -> FullDisk:
-    """Makes writing of the file whose path ends or goes on like this fail half-way, from the nth time on."""
+    """Makes writing of the file whose path goes on like this, up to `$`, fail half-way, from the nth time on."""
 
     def fill(part: str, times: int = 1, error: Exception = ERRORS["Python"]) -> None:
         seen = 0
+        targets: dict[Path, Path] = {}
+
+        @contextmanager
+        def replacing(target: Path) -> Iterator[Path]:
+            with into_place(target) as temporary:
+                targets[temporary] = target
+                yield temporary
 
         def refuse(path: Path) -> None:
             nonlocal seen
-            seen += part in path.as_posix()
-            if part in path.as_posix() and seen >= times:
+            meant = part in f"{targets.get(path, path).as_posix()}$"
+            seen += meant
+            if meant and seen >= times:
                 path.write_bytes(b"half")
                 raise error
 
@@ -53,6 +63,8 @@ def full_disk(monkeypatch: pytest.MonkeyPatch) -> FullDisk:
             refuse(path)
             weights(tensors, path, **named)
 
+        into_place = files.replacing
+        monkeypatch.setattr(files, "replacing", replacing)
         monkeypatch.setattr(Path, "write_text", write_text)
         monkeypatch.setattr(Path, "open", append)
         for module in ("anyner.training.checkpoint", "anyner.storage.save"):
@@ -79,10 +91,10 @@ def whole(tiny: Callable[..., Recipe], tmp_path_factory: pytest.TempPathFactory)
         ("checkpoint.new/place", 3, "checkpoint"),
         ("/m/.new.", 1, "model.safetensors"),
         ("/tokenizer_config.json", 1, "tokenizer.json"),
-        ("/.config.json", 1, "config.json"),
-        ("/m/.metrics.json.", 1, "metrics.json"),
-        ("/m/metrics.jsonl", 1, "metrics.jsonl"),
-        ("/m/.README.md.", 1, "README.md"),
+        ("/config.json$", 1, "config.json"),
+        ("/m/metrics.json$", 1, "metrics.json"),
+        ("/m/metrics.jsonl$", 3, "metrics.jsonl"),
+        ("/m/README.md$", 1, "README.md"),
     ],
 )
 def test_a_training_that_met_a_full_disk_resumes_as_if_nothing_had_been(
