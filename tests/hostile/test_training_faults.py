@@ -29,7 +29,7 @@ from anyner.text.windows import windows_of
 from anyner.training import checkpoint
 from anyner.training.config import Recipe, changed
 from anyner.training.data import Splits
-from anyner.training.loop import Interrupted
+from anyner.training.loop import Interrupted, Trainer
 from anyner.training.progress import EpochRecord, Silent
 from anyner.training.run import prepare, run
 
@@ -76,6 +76,34 @@ def test_an_overlap_of_any_size_shares_half_a_window() -> None:
         windows = list(windows_of(document, 0, text, 500, lambda words: [(1,) for _ in words]))
         assert len(windows) < 2 * 5000 / 250
         assert windows[-1].first_word + len(windows[-1].words) == 5000
+
+
+class Told(Silent):
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def note(self, line: str) -> None:
+        self.lines.append(line)
+
+
+@pytest.mark.parametrize(("labels", "tokens", "told"), [(400, 8192, True), (400, 64, False), (4, 8192, False)])
+def test_many_labels_are_told_with_the_memory_they_take(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, labels: int, tokens: int, told: bool
+) -> None:
+    short = tuple(Document("a b", (Entity(f"L{number}", ((0, 1),)),)) for number in range(labels))
+    long = Document("word " * 400, (Entity("L0", ((0, 4),)),))
+    listener = Told()
+
+    def before_the_first_step(_: object) -> None:
+        raise RuntimeError("ready")
+
+    monkeypatch.setattr(Trainer, "train", before_the_first_step)
+    recipe = tiny("head.width=4", f"training.batch_tokens={tokens}", "training.passages=false")
+    with pytest.raises(RuntimeError, match="ready"):
+        run(recipe, tmp_path / "m", listener=listener, data=Splits((*short, *(long,) * 8 * (tokens > 64)), short, ()))
+    notes = [line for line in listener.lines if "which takes up to" in line]
+    assert len(notes) == told
+    assert not told or notes[0].startswith(f"note: every span is scored for each of {labels} labels, which takes up to ")
 
 
 class Spoiled:

@@ -24,12 +24,14 @@ from anyner.errors import AnynerError
 from anyner.inference.config import ModelConfig
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.tuning import Tuned, Tuner
+from anyner.layers.boundary_pairs import BoundaryPairs
 from anyner.model import NerModel
 from anyner.storage.card import card
 from anyner.storage.files import CARD, CONFIG, EPOCHS, METRICS, RECIPE, WEIGHTS, write_text
 from anyner.storage.load import read_config
 from anyner.storage.save import save
 from anyner.text.align import WordEntity
+from anyner.training.batches import EpochPlans
 from anyner.training.checkpoint import has_checkpoint, locked, refuse_if_locked, remove_checkpoint
 from anyner.training.config import Chosen, DataConfig, Recipe
 from anyner.training.data import (
@@ -50,6 +52,10 @@ from anyner.training.start import starting_encoder
 from anyner.version import __version__
 
 _MOST_WEIGHTS = 4 * 10**9
+_MANY_KINDS, _MUCH_MEMORY = 50, 4.0
+"""From so many labels on a step's memory is estimated, and from so many GB on it is told."""
+_TABLES = 6
+"""Copies of the table of all spans and labels that a step holds at once, as measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,10 +84,11 @@ def run(
     kept = _Keeper(recognizer, recipe, folder, data)
     training = recipe.training
     dev = dev_passages(data.dev, training.passages)
+    passages = Passages(examples, recognizer.budget, training.seed, as_they_are=not training.passages)
     trainer = Trainer(
         recognizer,
         examples,
-        Passages(examples, recognizer.budget, training.seed, as_they_are=not training.passages),
+        passages,
         Tuner(recognizer, dev) if recipe.chosen is None else None,
         training,
         last_epoch=training.epochs if recipe.chosen is None else recipe.chosen.epoch,
@@ -90,6 +97,7 @@ def run(
         listener=listener,
         accelerator=accelerator,
     )
+    _tell_memory(listener, recognizer, passages, trainer.plans)
     with ExitStack() as held:
         _lock(folder, recipe, resume, accelerator, held)
         if resume:
@@ -288,6 +296,25 @@ def _tell(listener: Listener, recipe: Recipe, data: Splits, recognizer: Recogniz
     listener.note(f"trainable parameters: {trainable_summary(recognizer.model)}")
     for line in check.lines():
         listener.note(f"note: {line}")
+
+
+def _tell_memory(listener: Listener, recognizer: Recognizer, passages: Passages, plans: EpochPlans) -> None:
+    """Heads that score every span for every label make tables that grow with the labels and the square of the words."""
+    head = recognizer.model.head
+    kinds = max((len(layer.bilinear) for layer in head.modules() if isinstance(layer, BoundaryPairs)), default=0)
+    if kinds < _MANY_KINDS:
+        return
+    plan = plans.of(0)
+    sizes = [passages.size(passage) for passage in plan.passages]
+    together = getattr(head.config, "stretch", None) or max(sizes)  # words between which spans are looked at
+    longest = [(len(batch), max(sizes[place] for place in batch)) for batch in plan.batches]
+    spans = max(count * size * min(size, together) for count, size in longest)
+    gigabytes = _TABLES * 4 * kinds * spans / 1e9
+    if gigabytes > _MUCH_MEMORY:
+        listener.note(
+            f"note: every span is scored for each of {len(head.labels):,} labels, which takes up to {gigabytes:.0f} GB a step: "
+            "a smaller training.batch_tokens or text.window takes less"
+        )
 
 
 def _some(names: Sequence[str], most: int = 12) -> str:
