@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import hashlib
 import json
 import pickle
 import socket
@@ -210,3 +211,30 @@ def test_a_hub_download_asks_for_no_pickle(monkeypatch: pytest.MonkeyPatch, mode
     monkeypatch.setattr("anyner.storage.load.snapshot_download", download)
     assert find("owner/name") == model_folder
     assert not any("bin" in one or "*" in one or one.endswith((".py", ".pt")) for one in asked[0])
+
+
+def test_a_saved_model_has_a_checksum_and_older_ones_load_without(copied: Path) -> None:
+    path = copied / "model.safetensors"
+    stored = json.loads((copied / "config.json").read_text(encoding="utf-8"))["weights_sha256"]
+    assert stored == hashlib.sha256(path.read_bytes()).hexdigest()
+    weights = load_file(path)
+    weights["head.pairs.linear.bias"] += 1
+    save_file(weights, path, metadata={"format": "pt"})
+    assert f"{path}: not the file that config.json was saved with, or damaged: its sha256 differs" in message_of(copied)
+    load(with_config(copied, lambda plain: plain.pop("weights_sha256")), "cpu")
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+def test_weights_that_are_not_finite_are_named(copied: Path, value: float) -> None:
+    path = copied / "model.safetensors"
+    weights = load_file(path)
+    weights["head.pairs.linear.bias"][0] = value
+    save_file(weights, path)
+    with_config(copied, lambda plain: plain.pop("weights_sha256"))
+    assert f"{path}: head.pairs.linear.bias holds values that are not finite" in message_of(copied)
+
+
+@pytest.mark.parametrize("key", ["dtype", "torch_dtype"])
+def test_the_number_format_in_an_encoder_config_does_not_matter(copied: Path, key: str) -> None:
+    with_config(copied, lambda plain: plain["pretrained"].update({key: "float16"}))
+    assert next(load(copied, "cpu").model.parameters()).dtype == torch.float32

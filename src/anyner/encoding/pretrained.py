@@ -207,7 +207,8 @@ def encoder_from_config(plain: PreTrainedConfig | Mapping[str, Any]) -> PreTrain
 def _config(plain: Mapping[str, Any]) -> PreTrainedConfig:
     """Of a kind on the list, with nothing in it that names code or other checkpoints: AutoConfig would ask on stdin."""
     kind, settings = encoder_settings(plain)
-    return AutoConfig.for_model(kind, **settings)
+    with _quiet_libraries():
+        return AutoConfig.for_model(kind, **settings)
 
 
 def _encoder_half(model: PreTrainedModel) -> PreTrainedModel:

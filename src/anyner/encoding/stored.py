@@ -40,7 +40,7 @@ def stored_shapes(path: Path) -> dict[str, Shape]:
 
 def budget_of(shapes: Collection[Shape]) -> Budget:
     """What a model with these stored tensors may take."""
-    return Budget(sum(map(math.prod, shapes)), len(shapes))
+    return Budget(sum(map(math.prod, shapes)), len(shapes), max((side for shape in shapes for side in shape), default=0))
 
 
 def not_finite(weights: Mapping[str, Tensor]) -> str | None:

@@ -113,14 +113,19 @@ def _is_dropped(key: object) -> bool:
 def encoder_settings(plain: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """The kind of an encoder and the settings to build it with; a kind or a size that is not allowed is refused."""
     kind = plain.get("model_type")
-    if kind not in ENCODER_KINDS:
+    if not isinstance(kind, str) or kind not in ENCODER_KINDS:
         raise AnynerError(f"config.json: unknown encoder type {_short(kind)}: it can be {', '.join(sorted(ENCODER_KINDS))}")
     settings = {key: value for key, value in kept_settings(plain).items() if key not in _NOT_READ and key != "model_type"}
     for key, value in settings.items():
-        most = _MOST_LAYERS if "layers" in key else _LARGEST
-        if any(abs(number) > most for number in _numbers(value)):
-            raise AnynerError(f"config.json: the encoder's {key!r} is too large: the most is {most:,}")
-    return str(kind), settings
+        check_size(key, value, _LARGEST, "config.json: the encoder's")
+    return kind, settings
+
+
+def check_size(key: str, value: Any, most: int, where: str) -> None:
+    """Refuses a setting that holds a larger number than `most`, or more layers than any model has."""
+    most = min(most, _MOST_LAYERS) if "layers" in key else most
+    if any(abs(number) > most for number in _numbers(value)):
+        raise AnynerError(f"{where} {_short(key)} is too large: the most is {most:,}")
 
 
 def _short(value: object) -> str:
@@ -137,7 +142,7 @@ def _numbers(value: Any) -> Iterator[int]:
 
 
 _MAKING = frozenset({"empty", "zeros", "ones", "full", "arange", "rand", "randn", "eye", "linspace", "empty_strided"})
-_SPARE_NUMBERS, _SPARE_TENSORS = 64_000_000, 2_000
+_SPARE_NUMBERS, _SPARE_TENSORS, _SPARE_ROWS = 64_000_000, 2_000, 65_536
 _TIMES_NUMBERS, _TIMES_TENSORS = 4, 8
 """A model makes more than it stores: the decoder of BART and T5 kinds, poolers, tables that are tied afterwards."""
 
@@ -145,9 +150,10 @@ _TIMES_NUMBERS, _TIMES_TENSORS = 4, 8
 class Budget(TorchFunctionMode):
     """Inside, no more tensors are made than the stored weights can explain: refused before the memory is taken."""
 
-    def __init__(self, numbers: int, tensors: int) -> None:
-        """How many numbers the weights file holds, and in how many tensors."""
+    def __init__(self, numbers: int, tensors: int, longest: int) -> None:
+        """How many numbers the weights file holds, in how many tensors, and the longest side of any of them."""
         super().__init__()
+        self._longest = max(longest, _SPARE_ROWS)
         self._stored = numbers
         self._numbers = _TIMES_NUMBERS * numbers + _SPARE_NUMBERS
         self._tensors = _TIMES_TENSORS * tensors + _SPARE_TENSORS
@@ -158,7 +164,9 @@ class Budget(TorchFunctionMode):
         named = dict(kwargs or {})
         if getattr(func, "__name__", "") in _MAKING and named.get("out") is None:
             self._tensors -= 1
-            self._numbers -= func(*args, **{**named, "device": torch.device("meta")}).numel()
-            if min(self._numbers, self._tensors) < 0:
+            new = func(*args, **{**named, "device": torch.device("meta")}).numel()
+            self._numbers -= new
+            too_long = func is torch.arange and new > self._longest  # tables of positions are computed from one
+            if too_long or min(self._numbers, self._tensors) < 0:
                 raise AnynerError(f"config.json asks for a far larger model than the {self._stored:,} weights that are stored")
         return func(*args, **named)

@@ -17,7 +17,7 @@ from anyner.encoding.features import FEATURES, VECTOR_WORDS, FeatureVocabulary
 from anyner.encoding.pieces import PieceVocabulary
 from anyner.encoding.pretrained import encoder_from_config
 from anyner.encoding.stored import budget_of, not_finite, stored_shapes
-from anyner.encoding.untrusted import Budget, read_json
+from anyner.encoding.untrusted import Budget, check_size, read_json
 from anyner.errors import AnynerError
 from anyner.inference.config import FORMAT, ModelConfig, Precision
 from anyner.inference.recognizer import Recognizer
@@ -29,6 +29,8 @@ from anyner.storage.unfilled import Unfilled
 
 _PARTS = {"pretrained": "encoder", "encoder": "word layer", "head": "head"}
 _LONGEST_REASON = 300
+_LARGEST = {"head": 100_000, "encoder": 1_000_000, "text": 1_000_000, "options": 1_000}
+"""Of the numbers in a model's settings: options say how much is computed for each sentence, and a call may ask for more."""
 _LOOKED_AT = 4 << 20
 _HUB_FILES = [CONFIG, WEIGHTS, "tokenizer.json", "tokenizer_config.json", FEATURES, VECTOR_WORDS]
 
@@ -96,6 +98,9 @@ def read_config(folder: Path) -> ModelConfig:
         )
     if plain.get("format") == 1 and isinstance(plain.get("text"), dict):
         plain["text"] = {"mark_lines": False} | plain["text"]
+    for group, largest in _LARGEST.items():
+        for key, value in plain[group].items() if isinstance(plain.get(group), dict) else ():
+            check_size(key, value, largest, f"{path}: {group}:")
     return ModelConfig.of(plain, str(path))
 
 
@@ -109,14 +114,23 @@ def _model(config: ModelConfig, path: Path) -> NerModel:
     for name in (*wanted, *stored):
         if stored.get(name) != wanted.get(name):
             raise AnynerError(f"{path}: does not fit {CONFIG}: {_difference(name, stored.get(name), wanted.get(name))}")
-    model.load_state_dict(_weights(path, config.weights_sha256))
+    weights = _weights(path, config.weights_sha256)
+    for name, own in model.state_dict().items():
+        if own.is_floating_point() != weights[name].is_floating_point():
+            dtype = str(weights[name].dtype).removeprefix("torch.")
+            raise AnynerError(f"{path}: does not fit {CONFIG}: {name} is stored as {dtype}")
+    model.load_state_dict(weights)
     return model
 
 
 def _difference(name: str, stored: tuple[int, ...] | None, wanted: tuple[int, ...] | None) -> str:
     if stored is None or wanted is None:
-        return f"{name[:200]} is {'missing' if stored is None else 'unexpected'}"
+        return f"{_printable(name)} is {'missing' if stored is None else 'unexpected'}"
     return f"size mismatch for {name}: {list(stored)} is stored, not {list(wanted)}"
+
+
+def _printable(name: str) -> str:
+    return name if name.isprintable() and len(name) <= _LONGEST_REASON else repr(name[:_LONGEST_REASON])
 
 
 def _built(config: ModelConfig, folder: Path, budget: Budget) -> NerModel:
