@@ -360,6 +360,8 @@ def test_a_deep_recipe_is_one_line(tmp_path: Path, written: str) -> None:
         "head.width=1000000000000000000000000000000",
         "encoder={lstm_layers: 1, lstm_width: 10000000000}",
         "encoder.features={shapes: 10000000000000000}",
+        "training.head_lr=1e38",
+        "training.encoder_lr=1e38",
     ],
 )
 def test_an_absurd_size_is_one_line(tmp_path: Path, change: str) -> None:

@@ -103,8 +103,8 @@ class TrainingConfig(Settings):
     """Most pieces in a batch, padding included."""
     accumulate: int = Field(default=1, ge=1)
     """Batches before a step; each counts alike, so a term that few of them have weighs more than in one large batch."""
-    encoder_lr: float = Field(default=5e-5, gt=0)
-    head_lr: float = Field(default=1e-3, gt=0)
+    encoder_lr: float = Field(default=5e-5, gt=0, le=1000)
+    head_lr: float = Field(default=1e-3, gt=0, le=1000)
     """Learning rate of everything that is not pretrained."""
     warmup: float = Field(default=0.1, ge=0, le=1)
     """Share of all steps in which the rates rise; they fall linearly to 0 in the rest."""
@@ -137,9 +137,9 @@ class AdaptingConfig(Settings):
     epochs: int = Field(default=50, ge=1)
     hidden: float = Field(default=0.2, gt=0.0, lt=1.0)
     """Share of the words that are hidden, each whole: the rest of a long name would give its hidden pieces away."""
-    lr: float | None = Field(default=None, gt=0)
+    lr: float | None = Field(default=None, gt=0, le=1000)
     """Of the encoder; default: twice training.encoder_lr."""
-    head_lr: float = Field(default=1e-3, gt=0)
+    head_lr: float = Field(default=1e-3, gt=0, le=1000)
     """Of the layer that names the hidden pieces, which is new and not kept."""
     window: int = Field(default=256, ge=16)
     """Pieces that are read at once: sentences of one `doc` that follow each other are read together."""

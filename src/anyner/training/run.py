@@ -117,16 +117,16 @@ def run(
 
 def _lock(folder: Path, recipe: Recipe, resume: bool, accelerator: Accelerator, held: ExitStack) -> None:
     """The main process takes the folder; where it cannot, all processes end with its reason."""
-    refused: str | None = None
+    refused: AnynerError | None = None
     if accelerator.is_main_process:
         try:
             held.enter_context(locked(folder))
             _check_folder(folder, recipe, resume)  # once more: another training may have ended since
         except AnynerError as error:
-            refused = str(error)
+            refused = error
     refused = broadcast_object_list([refused])[0]
     if refused is not None:
-        raise AnynerError(refused)
+        raise refused
 
 
 def prepare(recipe: Recipe, data: Splits) -> tuple[Recognizer, list[Example], DataCheck]:
