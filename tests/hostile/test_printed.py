@@ -124,3 +124,11 @@ def test_a_file_name_that_is_not_utf8_loses_nothing(tiny_model: Path, tmp_path: 
     assert "Rome" in written.decode()
     if "html" not in options:
         assert json.loads(written)["id"] == "n\udcffte"
+
+
+def test_what_a_training_tells_is_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+    from anyner.training.progress import TerminalListener
+
+    with TerminalListener() as listener:
+        listener.note("label \x1b[2J\nA")
+    assert "label \\x1b[2J\\nA" in capsys.readouterr().err

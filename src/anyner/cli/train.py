@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anyner.cli.output import tell_nothing_learned
+from anyner.cli.output import say, tell_nothing_learned
 from anyner.errors import AnynerError
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _run(recipe: Recipe, folder: Path, resume: bool, quiet: bool, note: str | No
         with nullcontext() if quiet else TerminalListener(note) as listener:
             return train_recipe(recipe, folder, resume=resume, listener=listener)
     except Interrupted as stopped:
-        typer.echo(f"anyner: stopped, and all is saved: go on with: {again}", err=True)
+        say(f"anyner: stopped, and all is saved: go on with: {again}", err=True)
         raise typer.Exit(stopped.exit_code) from None
     except DiskFullError as error:
         raise AnynerError(f"{error}: {again}" if has_checkpoint(folder) else str(error)) from None
@@ -133,7 +133,7 @@ def _run(recipe: Recipe, folder: Path, resume: bool, quiet: bool, note: str | No
 def _tell(result: TrainingResult) -> None:
     outcome = result.outcome
     dev = f"dev F1 {100 * outcome.best_f1:.2f}" if outcome.best_f1 is not None else "learned from dev as well"
-    typer.echo(f"{result.folder}: {dev} (epoch {outcome.best_epoch + 1} of {outcome.epochs})")
+    say(f"{result.folder}: {dev} (epoch {outcome.best_epoch + 1} of {outcome.epochs})")
     if outcome.best_f1 == 0:
         tell_nothing_learned()
 

@@ -14,6 +14,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from anyner.errors import printable
 from anyner.storage.files import room_for, write_text
 
 
@@ -86,7 +87,7 @@ class TerminalListener:
     def note(self, line: str) -> None:
         opening, self._opening = self._opening, None
         for told in (opening, line) if opening else (line,):
-            self._console.print(Text(told), soft_wrap=True)
+            self._console.print(Text(printable(told)), soft_wrap=True)
 
     def step(self, epoch: int, done: float, loss: float | None, seconds_left: float) -> None:
         if self._live is not None:
