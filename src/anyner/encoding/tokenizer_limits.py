@@ -17,6 +17,7 @@ _LONGEST_TEXT = 1_000
 """Of a pattern or a replacement."""
 _MOST_GROWTH = 256
 """NFKC, as SentencePiece has it, makes 18 characters of one, and some replacements by a pattern go with it."""
+_MOST_PIECES = 10_000_000
 _CHARSMAP = "precompiled_charsmap"
 
 
@@ -26,6 +27,7 @@ def check_tokenizer(plain: Any, where: str) -> None:
         raise AnynerError(f"{where}: not a tokenizer: it has no 'model'")
     if not plain["model"].get("vocab"):
         raise AnynerError(f"{where}: its vocabulary is empty")
+    _check_ids(plain, where)
     growth = 1.0
     for part in _PARTS:
         for count, (key, value) in enumerate(_values(plain.get(part))):
@@ -37,6 +39,15 @@ def check_tokenizer(plain: Any, where: str) -> None:
                 growth *= _growth(value)
             if growth > _MOST_GROWTH:
                 raise AnynerError(f"{where}: '{part}' may make texts more than {_MOST_GROWTH} times as long")
+
+
+def _check_ids(plain: Mapping[str, Any], where: str) -> None:
+    """One piece numbered four thousand million is an id like others to the tokenizers library, which then counts up to it."""
+    vocabulary, added = plain["model"]["vocab"], plain.get("added_tokens")
+    ids = list(vocabulary.values()) if isinstance(vocabulary, Mapping) else []
+    ids += [token.get("id") for token in added if isinstance(token, Mapping)] if isinstance(added, list) else []
+    if any(type(one) is not int or not 0 <= one < _MOST_PIECES for one in ids):
+        raise AnynerError(f"{where}: the id of a piece is not a whole number from 0 to {_MOST_PIECES - 1:,}")
 
 
 def _values(plain: Any, key: str = "") -> Iterator[tuple[str, Any]]:
