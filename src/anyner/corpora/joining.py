@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import accumulate
 
-from anyner.document import Document, Fragments
+from anyner.document import Document, Entity, Fragments
 
 
 def joined(documents: Sequence[Document], separator: str = " ") -> Document:
     """One document of several, with the separator between their texts. It has given words if all of them have.
 
-    >>> from anyner.document import Entity
     >>> parts = [Document("In Rome."), Document("In Bari.", (Entity("LOC", ((3, 7),)),))]
     >>> joined(parts).entities[0].fragments
     ((12, 16),)
@@ -25,7 +23,7 @@ def joined(documents: Sequence[Document], separator: str = " ") -> Document:
     return Document(
         separator.join(one.text for one in documents),
         tuple(
-            replace(entity, fragments=_shifted(entity.fragments, shift))
+            Entity(entity.label, _shifted(entity.fragments, shift), entity.score)
             for one, shift in zip(documents, shifts, strict=True)
             for entity in one.entities
         ),
@@ -45,7 +43,7 @@ def parted(whole: Document, documents: Sequence[Document], separator: str = " ")
     """The documents that `whole` was joined of, with its entities; one that reaches across a border belongs to none."""
     for one, shift in zip(documents, _shifts(documents, separator), strict=True):
         inside = (entity for entity in whole.entities if shift <= entity.start and entity.end <= shift + len(one.text))
-        yield one.with_entities(replace(entity, fragments=_shifted(entity.fragments, -shift)) for entity in inside)
+        yield one.with_entities(Entity(e.label, _shifted(e.fragments, -shift), e.score) for e in inside)
 
 
 def _shifts(documents: Sequence[Document], separator: str) -> list[int]:
