@@ -15,7 +15,7 @@ import pytest
 import anyner
 from anyner.architectures.registry import names
 from anyner.storage import save
-from anyner.training import checkpoint
+from anyner.training import checkpoint, lock
 from anyner.training.config import Recipe
 from anyner.training.run import run
 
@@ -98,7 +98,7 @@ def die(recipe: Recipe, folder: Path, at: int, half: bool, resume: bool = False)
         with pytest.raises(Killed):
             run(recipe, folder, resume)
         gc.collect()  # folders that are removed when nobody holds them any more would be removed after the death
-    checkpoint._held.clear()  # as a new process would find it
+    lock._held.clear()  # as a new process would find it
 
 
 def go_on(recipe: Recipe, folder: Path) -> None:

@@ -147,6 +147,13 @@ _TIMES_NUMBERS, _TIMES_TENSORS = 4, 8
 """A model makes more than it stores: the decoder of BART and T5 kinds, poolers, tables that are tied afterwards."""
 
 
+def numbers_made(func: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]) -> int:
+    """Numbers of the tensor that a call of torch is about to make; 0: it makes none."""
+    if getattr(func, "__name__", "") not in _MAKING or named.get("out") is not None:
+        return 0
+    return int(func(*args, **{**named, "device": torch.device("meta")}).numel())
+
+
 class Budget(TorchFunctionMode):
     """Inside, no more tensors are made than the stored weights can explain: refused before the memory is taken."""
 
@@ -162,9 +169,8 @@ class Budget(TorchFunctionMode):
         self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
         named = dict(kwargs or {})
-        if getattr(func, "__name__", "") in _MAKING and named.get("out") is None:
+        if new := numbers_made(func, args, named):
             self._tensors -= 1
-            new = func(*args, **{**named, "device": torch.device("meta")}).numel()
             self._numbers -= new
             too_long = func is torch.arange and new > self._longest  # tables of positions are computed from one
             if too_long or min(self._numbers, self._tensors) < 0:

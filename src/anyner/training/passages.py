@@ -6,8 +6,9 @@ A source document is read whole, in passages of a few sentences, or sentence by 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -87,29 +88,17 @@ class Passages:
         return last is None or epoch < last
 
     def _drawn(self, places: Sequence[int], source: Hashable, random: np.random.Generator) -> Iterator[Passage]:
-        stretches = [places] if source is not None else self._stretches(places)
-        for stretch in stretches:
+        # sentences of no document stand in for one, as they follow each other in their files
+        documents = [places] if source is not None else self._runs(places, lambda: len(places))
+        for document in documents:
             kind = int(random.integers(_KINDS))
             break_rate = random.choice((0.0, 0.5, 1.0))  # joined by blanks, by either, by line breaks
-            for together in self._runs(stretch, kind, random):
+            for together in self._runs(document, partial(_most, kind, len(document), random)):
                 drawn = random.random(len(together)) < break_rate
                 yield Passage(tuple(together), tuple(self._breaks(together, drawn.tolist())))
 
-    def _stretches(self, places: Sequence[int]) -> Iterator[list[int]]:
-        """Sentences of no document stand in for one as they follow each other in their files."""
-        held: list[int] = []
-        size = 0
-        for place in places:
-            own = self._sentences[place].size + 1  # a line break may stand before it
-            if held and size + own > self._room:
-                yield held
-                held, size = [], 0
-            held.append(place)
-            size += own
-        yield held
-
-    def _runs(self, places: Sequence[int], kind: int, random: np.random.Generator) -> Iterator[list[int]]:
-        """The sentences in runs that fit into a window: as long as they can be, of a few, or of one."""
+    def _runs(self, places: Sequence[int], draw_most: Callable[[], int]) -> Iterator[list[int]]:
+        """The sentences in runs that fit into a window, each of as many as is drawn for it at most."""
         held: list[int] = []
         size, most = 0, 0
         for place in places:
@@ -118,7 +107,7 @@ class Passages:
                 yield held
                 held = []
             if not held:
-                most = (len(places), 1 + int(random.geometric(1 / (_FEW - 1))), 1)[kind]
+                most = draw_most()
                 size = len(window.before)
             held.append(place)
             size += own
@@ -130,6 +119,11 @@ class Passages:
         for (before, place), by_chance in zip(pairwise(places), drawn[1:], strict=True):
             known = self._sentences[place].goes_on and place == before + 1
             yield self._sentences[place].begins_line if known else by_chance
+
+
+def _most(kind: int, sentences: int, random: np.random.Generator) -> int:
+    """Sentences of the next passage: all, a few, or one."""
+    return (sentences, 1 + int(random.geometric(1 / (_FEW - 1))), 1)[kind]
 
 
 def _own_size(example: Example) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Any
 import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
 from accelerate.utils import broadcast_object_list
-from torch.overrides import TorchFunctionMode
 
 from anyner.architectures.registry import head_class
 from anyner.architectures.settings import HeadConfig
@@ -24,15 +23,13 @@ from anyner.errors import AnynerError
 from anyner.inference.config import ModelConfig
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.tuning import Tuned, Tuner
-from anyner.layers.boundary_pairs import BoundaryPairs
 from anyner.model import NerModel
 from anyner.storage.card import card
 from anyner.storage.files import CARD, CONFIG, EPOCHS, METRICS, RECIPE, WEIGHTS, write_text
 from anyner.storage.load import read_config
 from anyner.storage.save import save
 from anyner.text.align import WordEntity
-from anyner.training.batches import EpochPlans
-from anyner.training.checkpoint import has_checkpoint, locked, refuse_if_locked, remove_checkpoint
+from anyner.training.checkpoint import has_checkpoint, remove_checkpoint
 from anyner.training.config import Chosen, DataConfig, Recipe
 from anyner.training.data import (
     DataCheck,
@@ -44,18 +41,14 @@ from anyner.training.data import (
     word_entities,
 )
 from anyner.training.facts import corpus_facts, strictest_policy
+from anyner.training.lock import locked, refuse_if_locked
 from anyner.training.loop import Outcome, Trainer
+from anyner.training.memory import limited_weights, memory_note
 from anyner.training.optimizer import trainable_summary
 from anyner.training.passages import Passages
 from anyner.training.progress import Listener, Silent
 from anyner.training.start import starting_encoder
 from anyner.version import __version__
-
-_MOST_WEIGHTS = 4 * 10**9
-_MANY_KINDS, _MUCH_MEMORY = 50, 4.0
-"""From so many labels on a step's memory is estimated, and from so many GB on it is told."""
-_TABLES = 6
-"""Copies of the table of all spans and labels that a step holds at once, as measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +90,8 @@ def run(
         listener=listener,
         accelerator=accelerator,
     )
-    _tell_memory(listener, recognizer, passages, trainer.plans)
+    if note := memory_note(recognizer.model.head, passages, trainer.plans):
+        listener.note(note)
     with ExitStack() as held:
         _lock(folder, recipe, resume, accelerator, held)
         if resume:
@@ -135,12 +129,12 @@ def prepare(recipe: Recipe, data: Splits) -> tuple[Recognizer, list[Example], Da
     check = DataCheck(problems=data.problems)
     entities = [word_entities(document, recipe.text, check) for document in data.train]
     pretrained, vocabulary = starting_encoder(recipe.encoder, data.train)
-    with _MemoryFor("encoder"):
+    with limited_weights("encoder"):
         encoder = new_encoder(recipe.encoder, pretrained, data.train, recipe.text)
     facts = corpus_facts(data, entities, text=recipe.text, encoder=encoder, cut=vocabulary.cut)
     head_type = head_class(recipe.architecture)
     head_config = head_type.Config.of(recipe.head, "head").fitted(facts)
-    with _MemoryFor("head"):
+    with limited_weights("head"):
         model = NerModel(encoder, head_type(head_config, facts.labels, encoder))
         model.head.start(encoder, vocabulary.cut)
     config = ModelConfig(
@@ -158,27 +152,6 @@ def prepare(recipe: Recipe, data: Splits) -> tuple[Recognizer, list[Example], Da
     )
     recognizer = Recognizer(model, vocabulary, config, recipe.training.precision)
     return recognizer, _examples(recognizer, data, entities, check, recipe.data), check
-
-
-class _MemoryFor(TorchFunctionMode):
-    """Inside, absurd layers are refused before their memory is taken: a system promises more of it than it has."""
-
-    def __init__(self, key: str) -> None:
-        super().__init__()
-        self._key, self._left = key, _MOST_WEIGHTS
-
-    def __torch_function__(
-        self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
-        named = dict(kwargs or {})
-        if getattr(func, "__name__", "") in ("empty", "zeros", "ones", "arange"):
-            try:
-                self._left -= func(*args, **{**named, "device": torch.device("meta")}).numel()
-            except (RuntimeError, TypeError):  # more than a number of torch can say
-                self._left = -1
-            if self._left < 0:
-                raise AnynerError(f"{self._key}: its settings make more than {_MOST_WEIGHTS:,} weights: choose smaller sizes")
-        return func(*args, **named)
 
 
 def _thresholds(head: HeadConfig, chosen: Chosen | None) -> dict[str, float]:
@@ -296,25 +269,6 @@ def _tell(listener: Listener, recipe: Recipe, data: Splits, recognizer: Recogniz
     listener.note(f"trainable parameters: {trainable_summary(recognizer.model)}")
     for line in check.lines():
         listener.note(f"note: {line}")
-
-
-def _tell_memory(listener: Listener, recognizer: Recognizer, passages: Passages, plans: EpochPlans) -> None:
-    """Heads that score every span for every label make tables that grow with the labels and the square of the words."""
-    head = recognizer.model.head
-    kinds = max((len(layer.bilinear) for layer in head.modules() if isinstance(layer, BoundaryPairs)), default=0)
-    if kinds < _MANY_KINDS:
-        return
-    plan = plans.of(0)
-    sizes = [passages.size(passage) for passage in plan.passages]
-    together = getattr(head.config, "stretch", None) or max(sizes)  # words between which spans are looked at
-    longest = [(len(batch), max(sizes[place] for place in batch)) for batch in plan.batches]
-    spans = max(count * size * min(size, together) for count, size in longest)
-    gigabytes = _TABLES * 4 * kinds * spans / 1e9
-    if gigabytes > _MUCH_MEMORY:
-        listener.note(
-            f"note: every span is scored for each of {len(head.labels):,} labels, which takes up to {gigabytes:.0f} GB a step: "
-            "a smaller training.batch_tokens or text.window takes less"
-        )
 
 
 def _some(names: Sequence[str], most: int = 12) -> str:

@@ -51,7 +51,8 @@ class Stretches:
         rows = zip(self.window.tolist(), self.start.tolist(), (self.start + self.length).tolist(), strict=True)
         parts = tuple(states.windows[window].part(start, stop) for window, start, stop in rows)
         inside = np.arange(self.length.max()) < self.length[:, None]  # (R, T)
-        places = np.where(inside, self.start[:, None] + np.arange(self.length.max()), 0) + self._offset(states)[:, None]
+        places = np.where(inside, self.start[:, None] + np.arange(self.length.max()), 0)
+        places += (self.window * states.words.shape[1])[:, None]  # in one list of all windows' words
         words = take(states.words.flatten(0, 1)[None], states.placed(places.reshape(1, -1)))
         return replace(
             states,
@@ -60,10 +61,6 @@ class Stretches:
             lengths=tuple(self.length.tolist()),
             windows=parts,
         )
-
-    def _offset(self, states: States) -> Integers:
-        offset: Integers = self.window * states.words.shape[1]
-        return offset
 
     def entities(self, entities: Entities) -> Entities:
         """Those that lie wholly in a row, in its words; one in several rows is there several times."""
