@@ -8,6 +8,7 @@ import pytest
 
 from anyner.architectures.biaffine.config import Config
 from anyner.architectures.settings import CorpusFacts, Shape
+from anyner.corpora.corpus import summary
 from anyner.corpora.neighbours import neighbours_attached
 from anyner.document import Document, Entity, Fragments
 from anyner.encoding.batch import batch_of
@@ -165,7 +166,7 @@ def test_problems_of_the_files_are_told(tmp_path: Path, tiny: Callable[..., Reci
     splits = read_data(DataConfig(folder=str(tmp_path)), TextConfig())
     assert splits.problems
     (line,) = DataCheck(problems=splits.problems).lines()
-    assert line.startswith(f"{len(splits.problems)} problems in the files (")
+    assert line == summary(splits.problems)
     assert f"{tmp_path / 'train.jsonl'}:2:" in line
 
 

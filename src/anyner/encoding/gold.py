@@ -242,9 +242,9 @@ _PLACES = frozenset({"first", "last", "first_end", "last_start"})
 def _entities_within(held: Example | Opinion, first: int, stop: int, names: Sequence[str]) -> dict[str, Any]:
     """Of the arrays of these names, and of words and sizes, what belongs to entities among these words."""
     kept = (held.first >= first) & (held.last < stop)
-    found = {name: getattr(held, name)[kept] - (first if name in _PLACES else 0) for name in names if name != "contiguous"}
-    words = held.words[np.repeat(kept, held.sizes)] - first
-    return {**found, "contiguous": held.contiguous[kept], "words": words, "sizes": held.sizes[kept]}
+    found = {name: getattr(held, name)[kept] for name in (*names, "sizes")}
+    moved = {name: found[name] - first for name in names if name in _PLACES}
+    return {**found, **moved, "words": held.words[np.repeat(kept, held.sizes)] - first}
 
 
 def _entities_joined(held: Sequence[Example] | Sequence[Opinion], shifts: Sequence[int], names: Sequence[str]) -> dict[str, Any]:

@@ -27,7 +27,6 @@ from anyner.encoding.config import EncoderConfig
 from anyner.encoding.pieces import PieceVocabulary
 from anyner.encoding.stored import budget_of, not_finite, stored_shapes
 from anyner.encoding.untrusted import ENCODER_KINDS, Budget, encoder_settings, read_json
-from anyner.encoding.untrusted import kept_settings as kept_settings  # noqa: PLC0414 - for those who store a config
 from anyner.encoding.wordpieces import learned_pieces
 from anyner.errors import AnynerError
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from anyner.architectures.settings import HeadConfig
-from anyner.corpora.corpus import Corpus, Problem
+from anyner.corpora.corpus import Corpus, Problem, summary
 from anyner.corpora.homes import told_apart
 from anyner.corpora.joining import joined, source_documents
 from anyner.corpora.neighbours import neighbours_attached
@@ -152,9 +152,8 @@ class DataCheck:
     def lines(self) -> list[str]:
         """One line for each thing a user should know; none when all is well."""
         found = []
-        dropped = sum(not problem.kept for problem in self.problems)
         if self.problems:
-            found.append(f"{len(self.problems)} problems in the files ({dropped} dropped), the first: {self.problems[0]}")
+            found.append(summary(self.problems))
         if self.misaligned:
             found.append(f"{len(self.misaligned)} entities not on word boundaries, the first: {self.misaligned[0]}")
         for reason, count in self.unreachable.most_common():

@@ -18,7 +18,7 @@ from anyner.architectures.settings import HeadConfig
 from anyner.corpora.corpus import summary
 from anyner.encoding.encoder import new_encoder
 from anyner.encoding.gold import Example, Opinion
-from anyner.encoding.pretrained import kept_settings
+from anyner.encoding.untrusted import kept_settings
 from anyner.errors import AnynerError
 from anyner.inference.config import ModelConfig
 from anyner.inference.recognizer import Recognizer
