@@ -4,6 +4,8 @@ python benchmarks/bundle.py runs/general general-en --corpus data/conll03 --corp
 
 What the model remembers of the machine it was trained on gets a name for everyone with
 --rename models/minilm=sentence-transformers/all-MiniLM-L6-v2; absolute paths are refused.
+
+Given the bundled folder itself, it scores that again and leaves the weights as they are: after a change of its threshold, say.
 """
 
 from __future__ import annotations
@@ -25,12 +27,11 @@ from plainly import plainly
 
 import anyner
 from anyner.benchmark.record import header, write
-from anyner.corpora.neighbours import neighbours_attached
 from anyner.document import Document, Entity
-from anyner.evaluation.evaluate import evaluate_documents
 from anyner.inference.recognizer import Recognizer
 from anyner.storage.files import CARD, CONFIG, RECIPE, WEIGHTS, write_text
 from anyner.storage.save import save
+from anyner.view.terminal import draw
 
 HERE = Path(__file__).resolve().parent
 BUNDLED = HERE.parent / "src/anyner/storage/bundled"
@@ -74,9 +75,7 @@ def _entity(text: str, label: str, words: str, place: int) -> Entity:
 
 def in_casing(documents: Sequence[Document], change: Callable[[str], str]) -> list[Document]:
     """The documents in another casing; letters that would become several stay as they are."""
-    return [
-        replace(one, text=_changed(one.text, change), before=change(one.before), after=change(one.after)) for one in documents
-    ]
+    return [replace(one, text=_changed(one.text, change)) for one in documents]
 
 
 def _changed(text: str, change: Callable[[str], str]) -> str:
@@ -87,7 +86,8 @@ def compared(recognizer: Recognizer, documents: Sequence[Document]) -> list[dict
     rows = []
     for document, found in zip(documents, recognizer.predict(documents), strict=True):
         wanted, had = {_shown(e) for e in document.entities}, {_shown(e) for e in found.entities}
-        rows.append({"name": document.id, "text": document.text, "missed": sorted(wanted - had), "wrong": sorted(had - wanted)})
+        told = {"missed": sorted(wanted - had), "wrong": sorted(had - wanted)}
+        rows.append({"name": document.id, "text": document.text, **told, "drawn": draw(found, colour=False)})
     return rows
 
 
@@ -95,25 +95,22 @@ def _shown(entity: Entity) -> str:
     return f"{entity.label} {entity.text}" if not entity.discontinuous else f"{entity.label} {entity.text} (with a gap)"
 
 
-def scores(small: Recognizer, large: Recognizer, corpus: str, labels: Mapping[str, frozenset[str]]) -> dict[str, Any]:
+def scores(small: Recognizer, large: Recognizer | None, corpus: str, labels: Mapping[str, frozenset[str]]) -> dict[str, Any]:
     """Strict scores on a corpus's test part: of the stored model sentence by sentence, in other casings and on whole documents of
-    raw text, and of the model before it was stored."""
+    raw text, and of the model before it was stored, if it is still there."""
     name = Path(corpus).name
     test = next(path for path in sorted(Path(corpus).glob("test.*")))
     documents = [replace(one, labels=labels.get(name)) for one in anyner.read(str(test)).documents]
-    documents = list(neighbours_attached(documents, small.config.text.context))
     found = anyner.evaluate(small, documents)
-    read_alone = evaluate_documents(documents, small.predict([one.text for one in documents]))
     gaps = next((one for one in found.slices if (one.group, one.name) == ("discontinuous", "mentions")), None)
     return {
         "corpus": name,
         "documents": len(documents),
         **{key: getattr(found.strict, key) for key in ("precision", "recall", "f1")},
         "discontinuous_f1": gaps.f1 if gaps else None,
-        "alone": read_alone.strict.f1 if any(one.before or one.after for one in documents) else None,
         "whole": _whole(small, documents) if any(one.doc is not None for one in documents) else None,
         **{casing: anyner.evaluate(small, in_casing(documents, change)).strict.f1 for casing, change in CASINGS.items()},
-        "float32": anyner.evaluate(large, documents).strict.f1,
+        "float32": anyner.evaluate(large, documents).strict.f1 if large else None,
     }
 
 
@@ -133,7 +130,7 @@ def for_everyone(text: str, names: Mapping[str, str], where: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", help="folder of the trained model")
+    parser.add_argument("model", help="folder of the trained model, or the bundled folder itself")
     parser.add_argument("name", help="name of the bundled model; benchmarks/bundled/NAME.yaml is its card's text")
     parser.add_argument("--corpus", action="append", default=[], help="folder with a test file; may be given again")
     parser.add_argument("--labels", action="append", default=[], help="CORPUS=A,B: only these are annotated there")
@@ -150,11 +147,10 @@ def main() -> None:
     began_with = header("bundled")
     began_with["command"] = for_everyone(_without_renames(began_with["command"]), names, "the command")
     training_command = for_everyone(arguments.training_command, names, "--training-command")
-    recipe = for_everyone((Path(arguments.model) / RECIPE).read_text(encoding="utf-8"), names, RECIPE)
-    large, folder = anyner.load(arguments.model, device=arguments.device, precision="float32"), BUNDLED / arguments.name
-    save(large, folder, "int8", overwrite=True)
-    write_text(folder / RECIPE, recipe)
-    write_text(folder / CONFIG, for_everyone((folder / CONFIG).read_text(encoding="utf-8"), names, CONFIG))
+    trained, folder = Path(arguments.model), BUNDLED / arguments.name
+    large = None if trained.resolve() == folder else anyner.load(trained, device=arguments.device, precision="float32")
+    if large:
+        store(large, trained / RECIPE, folder, names)
     began = time.perf_counter()
     small = anyner.load(folder, device=arguments.device, precision="float32")
     result = {
@@ -170,6 +166,14 @@ def main() -> None:
     }
     write_text(folder / CARD, card(arguments.name, about, small, result))
     write(result, arguments.output or HERE / "results" / f"bundled-{arguments.name}.json")
+
+
+def store(model: Recognizer, recipe: Path, folder: Path, names: Mapping[str, str]) -> None:
+    """Writes it as int8; its recipe and config name no place of one machine."""
+    written = for_everyone(recipe.read_text(encoding="utf-8"), names, RECIPE)
+    save(model, folder, "int8", overwrite=True)
+    write_text(folder / RECIPE, written)
+    write_text(folder / CONFIG, for_everyone((folder / CONFIG).read_text(encoding="utf-8"), names, CONFIG))
 
 
 def _without_renames(command: str) -> str:
@@ -189,6 +193,7 @@ def card(name: str, about: Mapping[str, Any], model: Recognizer, result: Mapping
         limits=about["limits"],
         config=model.config,
         encoder=about["encoder"],
+        before=any(one["float32"] is not None for one in result["corpora"]),
         gaps=any(one["discontinuous_f1"] is not None for one in result["corpora"]),
         right=sum(not one["missed"] and not one["wrong"] for one in result["sentences"]),
         result=result,

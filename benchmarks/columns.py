@@ -150,6 +150,13 @@ def _whole(joined_by: str, scores: Result) -> str:
     return "" if not scores.get("whole") else f"{100 * scores['whole'][joined_by]['f1']:.1f}"
 
 
+def _across(joined_by: str, scores: Result) -> str:
+    """Entities across the end of a sentence, and how many of them are names that the corpus itself cuts there."""
+    if not (read := (scores.get("whole") or {}).get(joined_by)):
+        return ""
+    return f"{read['crossing']} ({read['cut_names']} cut names)" if read["crossing"] else "0"
+
+
 KINDS: Mapping[str, Kind] = {
     **DIFFUSION,
     **DOCUMENTS,
@@ -164,10 +171,10 @@ KINDS: Mapping[str, Kind] = {
             "discontinuous F1": partial(_tenths, "discontinuous_f1"),
             "F1 in lower case": partial(_tenths, "lower"),
             "F1 in upper case": partial(_tenths, "upper"),
-            "F1 before int8": partial(_tenths, "float32"),
-            "F1, sentences alone": partial(_tenths, "alone"),
             "whole documents, blank": partial(_whole, "blank"),
             "whole documents, line break": partial(_whole, "line break"),
+            "across sentence ends, blank": partial(_across, "blank"),
+            "across sentence ends, line break": partial(_across, "line break"),
             "size, MB": lambda scores: f"{scores['bytes'] / 1e6:.1f}",
         },
     ),

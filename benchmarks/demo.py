@@ -27,7 +27,7 @@ GENERAL = (
     "the mayor of lagos told reuters that shell would pay for the damage",
 )
 BIOMEDICAL = (
-    "Both normal and malignant B cells express CD23 mRNA.",
+    "Normal and malignant B cells express CD23 mRNA.",
     "Antibodies against the p50 and p65 subunits of NF-kappa B blocked binding.",
     "Primary human T and B lymphocytes express the IL-2 receptor alpha chain gene.",
 )

@@ -1,8 +1,9 @@
-"""Writes the tables of the pages from benchmarks/results/*.json.
+"""Writes the tables of the pages, and the texts drawn there, from benchmarks/results/*.json.
 
 A table stands between `<!-- table: KIND -->` and `<!-- end -->`; KIND is one of benchmarks/columns.py or
 benchmarks/summary.py. `column=value` behind it keeps the rows that have this there, and leaves the column out, as in
-`<!-- table: speed architecture=set_gner -->`.
+`<!-- table: speed architecture=set_gner -->`. The texts that a bundled model was tried on stand between `<!-- texts: MODEL -->`
+and `<!-- end -->`.
 
 python benchmarks/tables.py            writes them
 python benchmarks/tables.py --check    fails if one of them is not what the results say
@@ -23,6 +24,7 @@ from summary import SUMMARIES, Row
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = ("README.md", "benchmarks/README.md", *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/*.md")))
 _MARKED = re.compile(r"(<!-- table: (\w+)((?: [^\s=]+=[^\s=]+)*) -->\n).*?(<!-- end -->)", re.DOTALL)
+_TEXTS = re.compile(r"(<!-- texts: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _NOTHING = "No results yet.\n"
 
 
@@ -46,6 +48,12 @@ def _rows(kind: str, results: Iterable[tuple[str, Result]]) -> list[Row]:
     ]
 
 
+def texts(model: str, results: Iterable[tuple[str, Result]]) -> str:
+    """Every text as the model reads it."""
+    found = next(result["texts"] for _, result in results if result["what"] == "bundled" and result["name"] == model)
+    return "\n".join(f"{one['name'].capitalize()}:\n\n```text\n{one['drawn']}\n```\n" for one in found)
+
+
 def read_results(folder: Path) -> list[tuple[str, Result]]:
     files = sorted(folder.glob("*.json"))
     read = [(path.name, json.loads(path.read_text(encoding="utf-8"))) for path in files]
@@ -53,14 +61,15 @@ def read_results(folder: Path) -> list[tuple[str, Result]]:
 
 
 def filled(page: str, results: Iterable[tuple[str, Result]]) -> str:
-    """The page with every marked table written anew."""
+    """The page with every marked table and text written anew."""
     listed = list(results)
 
     def written(found: re.Match[str]) -> str:
         only = dict(part.split("=") for part in found[3].split())
         return found[1] + table(found[2], listed, only) + found[4]
 
-    return _MARKED.sub(written, page)
+    drawn = _TEXTS.sub(lambda found: found[1] + texts(found[2], listed) + found[3], page)
+    return _MARKED.sub(written, drawn)
 
 
 def main() -> int:

@@ -110,4 +110,18 @@ def test_a_model_is_stored_measured_and_described(bundle: ModuleType, tmp_path: 
     card = (tmp_path / "package/tiny/README.md").read_text(encoding="utf-8")
     assert "| synthetic | our own |" in card
     assert "| Pain in hip and knee. | Symptom Pain in hip; Symptom Pain in knee (with a gap) |" in card
+    assert "F1 before int8" in card and "A note (missed: " in card
     assert anyner.load(tmp_path / "package/tiny").config.weights == "int8"
+    weights = (tmp_path / "package/tiny/model.safetensors").read_bytes()
+    monkeypatch.setattr(
+        "sys.argv",
+        [
+            *("bundle.py", str(tmp_path / "package/tiny"), "tiny", "--corpus", str(corpus)),
+            *("-o", str(tmp_path / "again.json"), "--rename", f"{tmp_path}=runs"),
+        ],
+    )
+    bundle.main()
+    (again,) = json.loads((tmp_path / "again.json").read_text(encoding="utf-8"))["corpora"]
+    assert again == {**scores, "float32": None}
+    assert (tmp_path / "package/tiny/model.safetensors").read_bytes() == weights
+    assert "F1 before int8" not in (tmp_path / "package/tiny/README.md").read_text(encoding="utf-8")

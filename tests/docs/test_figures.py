@@ -138,20 +138,25 @@ def test_a_table_can_be_of_some_rows_only(tables: ModuleType) -> None:
 
 
 def test_a_bundled_model_has_a_row_for_each_corpus(tables: ModuleType) -> None:
+    read = {"precision": 0.9, "recall": 0.9, "f1": 0.891, "crossing": 3, "cut_names": 2}
+    whole = {"blank": read, "line break": read | {"crossing": 0}}
     scores = {"documents": 3453, "precision": 0.9, "recall": 0.9, "f1": 0.9, "lower": 0.8, "upper": 0.7, "float32": 0.9011}
     result = {
         "what": "bundled",
         "name": "some-en",
         "bytes": 27_040_000,
         "corpora": [
-            scores | {"corpus": "news", "discontinuous_f1": None},
+            scores | {"corpus": "news", "discontinuous_f1": None, "whole": whole},
             scores | {"corpus": "genes", "discontinuous_f1": 0.41},
         ],
     }
     page = tables.filled("<!-- table: bundled -->\n<!-- end -->", [("bundled-some-en.json", result)]).splitlines()
     assert page[1].startswith("| model | corpus | documents | F1 | discontinuous F1 | F1 in lower case |")
-    assert page[3] == "| `some-en` | news | 3,453 | 90.0 |  | 80.0 | 70.0 | 90.1 | 27.0 | `bundled-some-en.json` |"
+    assert page[3].startswith("| `some-en` | news | 3,453 | 90.0 |  | 80.0 | 70.0 | 89.1 | 89.1 | 3 (2 cut names) | 0 | 27.0 |")
     assert "| 90.0 | 41.0 |" in page[4]
     assert "No results yet." in tables.filled("<!-- table: bundled -->\n<!-- end -->", [])
     unscored = [("bundled-some-en.json", result | {"corpora": []})]
     assert "No results yet." in tables.filled("<!-- table: bundled -->\n<!-- end -->", unscored)
+    drawn = result | {"texts": [{"name": "a note", "drawn": "Pain"}]}
+    filled = tables.filled("<!-- texts: some-en -->\n<!-- end -->", [("bundled-some-en.json", drawn)])
+    assert filled == "<!-- texts: some-en -->\nA note:\n\n```text\nPain\n```\n<!-- end -->"

@@ -78,7 +78,7 @@ def predict(
     \b
     Examples:
       anyner predict "Angela Merkel met executives of Siemens in Munich."
-      anyner predict "Both normal and malignant B cells express CD23 mRNA." --model biomed-en
+      anyner predict "Normal and malignant B cells express CD23 mRNA." --model biomed-en
       cat notes.txt | anyner predict - --lines --format jsonl > notes.jsonl
       anyner predict -i report.txt -i test.conll --model runs/demo -o found.html
       anyner predict -i reports.jsonl --model runs/demo --format brat -o found/
