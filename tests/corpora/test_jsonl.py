@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -224,3 +225,23 @@ def test_annotation_that_is_not_read_is_told(tmp_path: Path, line: dict[str, obj
     assert [document.entities for document in corpus] == [()]
     (problem,) = corpus.problems
     assert not problem.kept and 'is not read: entities are looked for under "entities"' in problem.what
+
+
+@pytest.mark.parametrize("form", ["jsonl", "jsonl-tokens"])
+def test_deeply_nested_entities_are_written_one_by_one(tmp_path: Path, form: str) -> None:
+    words = ["word"] * 2000
+    entities = [Entity("X", ((first, 2000 - first),)) for first in range(1000)]
+    document = Document.from_words(words, entities)
+    tracemalloc.start()
+    write([document], tmp_path / "nested.jsonl", form)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (tmp_path / "nested.jsonl").stat().st_size > 5_000_000 > 2 * peak
+    (again,) = read(tmp_path / "nested.jsonl").documents
+    assert again.entities == document.entities
+
+
+def test_what_looks_like_the_entities_of_a_line_stays_text(tmp_path: Path) -> None:
+    document = Document('"entities": [] and "entities": [', (Entity('"entities": []', ((0, 3),)),), id='"entities": []')
+    write([document], tmp_path / "odd.jsonl", "jsonl")
+    assert read(tmp_path / "odd.jsonl").documents == (document,)

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -175,33 +176,43 @@ def _tell_unread(item: dict[str, Any], read: str, keys: Iterable[str], line: int
 
 
 def _write_text(documents: Iterable[Document], path: Path) -> None:
-    write_chunks(path, (_line(_text_item(document)) for document in documents))
+    write_chunks(path, chain.from_iterable(_line(_text_item(one), (e.to_json() for e in one.entities)) for one in documents))
 
 
 def _write_tokens(documents: Iterable[Document], path: Path) -> None:
-    write_chunks(path, (_line(_token_item(document)) for document in documents))
+    write_chunks(path, chain.from_iterable(_line(_token_item(one), _in_tokens(one)) for one in documents))
 
 
-def _line(item: dict[str, Any]) -> str:
-    return json.dumps(item, ensure_ascii=False, allow_nan=False) + "\n"
+def _line(item: dict[str, Any], entities: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """One line, its entities one by one: where they nest deeply, their texts are far larger together than the document."""
+    opened, closed = json.dumps(item | {"entities": []}, ensure_ascii=False, allow_nan=False).split('"entities": []')
+    yield opened + '"entities": ['
+    for number, entity in enumerate(entities):
+        yield (", " if number else "") + json.dumps(entity, ensure_ascii=False, allow_nan=False)
+    yield "]" + closed + "\n"
 
 
 def _text_item(document: Document) -> dict[str, Any]:
-    item = document.to_json()
+    item = _without_entities(document)
     if document.words is not None:
         item["words"] = [list(word) for word in document.words]
     return item | _tags(document) | _context(document)
 
 
 def _token_item(document: Document) -> dict[str, Any]:
-    item = document.to_json()
+    item = _without_entities(document)
     del item["text"]
     item["tokens"] = words_of(document)
-    item["entities"] = [
-        entity.to_json() | {"fragments": [list(fragment) for fragment in fragments or ()]}
-        for entity, fragments in entities_in_words(document)
-    ]
     return item | _tags(document) | _context(document)
+
+
+def _without_entities(document: Document) -> dict[str, Any]:
+    return document.with_entities((), document.coverage, document.unknown).to_json()
+
+
+def _in_tokens(document: Document) -> Iterator[dict[str, Any]]:
+    for entity, fragments in entities_in_words(document):
+        yield entity.to_json() | {"fragments": [list(fragment) for fragment in fragments or ()]}
 
 
 def _tags(document: Document) -> dict[str, list[str]]:
