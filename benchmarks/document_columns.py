@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 
 from rows import Kind, Result, each
@@ -21,7 +22,29 @@ def _across(joined_by: str, model: Result) -> str:
     return "" if row is None else f"{row['crossing']:,}"
 
 
+def _windows(result: Result) -> Iterable[Result]:
+    """What one window size gives on one way to cut the corpus into texts."""
+    if result["what"] != "windows":
+        return []
+    ways = {"documents": "each document", "one_text": "all as one text"}
+    of = {"model": result["model"], "corpus": result["corpus"]}
+    return [{**of, "read": read, **row} for way, read in ways.items() for row in result[way]]
+
+
 DOCUMENTS = {
+    "windows": Kind(
+        _windows,
+        {
+            "model": lambda row: f"`{row['model']}`",
+            "corpus": lambda row: row["corpus"],
+            "read": lambda row: row["read"],
+            "window, pieces": lambda row: f"{row['window']}",
+            "F1": lambda row: f"{100 * row['f1']:.1f}",
+            "entities": lambda row: f"{row['entities']:,}",
+            "only here": lambda row: f"{row['only_here']:,}",
+            "only with 512": lambda row: f"{row['only_with_the_largest']:,}",
+        },
+    ),
     "documents": Kind(
         each("documents", "models"),
         {
