@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -140,3 +141,12 @@ def test_a_folder_in_a_folder_is_told(tmp_path: Path) -> None:
     assert len(corpus) == 1
     (problem,) = corpus.problems
     assert str(tmp_path / "sub") in problem.file and not problem.kept
+
+
+def test_deeply_nested_entities_are_written_one_by_one(tmp_path: Path) -> None:
+    entities = [Entity("X", ((first, 10_000 - first),)) for first in range(1000)]
+    tracemalloc.start()
+    write([Document("a" * 10_000, tuple(entities))], tmp_path / "nested", "brat")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert sum(file.stat().st_size for file in (tmp_path / "nested").iterdir()) > 8_000_000 > 4 * peak

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -112,7 +112,7 @@ def _write(documents: Iterable[Document], path: Path) -> None:
         temporary.mkdir(parents=True)
         for name, document in zip(_file_names(listed), listed, strict=True):
             write_chunks(temporary / f"{name}.txt", [document.text])
-            write_chunks(temporary / f"{name}.ann", [_annotations(document)])
+            write_chunks(temporary / f"{name}.ann", _annotations(document))
         if target.exists():
             target.rmdir()
         temporary.replace(target)
@@ -130,14 +130,12 @@ def _file_names(documents: list[Document]) -> list[str]:
     return [str(number).zfill(len(str(len(ids)))) for number in range(1, len(ids) + 1)]
 
 
-def _annotations(document: Document) -> str:
-    lines: list[str] = []
+def _annotations(document: Document) -> Iterator[str]:
     for number, entity in enumerate(document.entities, 1):
         fragments = _within_lines(entity, document.text)
         places = ";".join(f"{start} {end}" for start, end in fragments)
         copy = " ".join(document.text[start:end] for start, end in fragments)
-        lines.append(f"T{number}\t{entity.label} {places}\t{copy}\n")
-    return "".join(lines)
+        yield f"T{number}\t{entity.label} {places}\t{copy}\n"
 
 
 def _within_lines(entity: Entity, text: str) -> Fragments:
