@@ -198,7 +198,10 @@ def test_a_hub_id_that_cannot_be_had_is_one_line(monkeypatch: pytest.MonkeyPatch
         raise OSError("cannot reach the hub\nand three more lines\n")
 
     monkeypatch.setattr("anyner.storage.load.snapshot_download", offline)
-    assert message_of("owner/name") == "owner/name: not a folder, and not to be had from the hub: cannot reach the hub"
+    assert (
+        message_of("owner/name")
+        == "owner/name: no such folder, and it could not be downloaded from the Hugging Face Hub: cannot reach the hub"
+    )
 
 
 def test_a_hub_download_asks_for_no_pickle(monkeypatch: pytest.MonkeyPatch, model_folder: Path) -> None:

@@ -69,7 +69,9 @@ def find(name: str | Path) -> Path:
         try:
             return Path(snapshot_download(str(name), allow_patterns=_HUB_FILES))
         except Exception as error:  # the hub client raises many kinds, all with many lines
-            raise AnynerError(f"{name}: not a folder, and not to be had from the hub: {_first_line(error)}") from None
+            raise AnynerError(
+                f"{name}: no such folder, and it could not be downloaded from the Hugging Face Hub: {_first_line(error)}"
+            ) from None
     if folder.is_file():
         raise AnynerError(f"{name}: is a file, not a model folder")
     known = f"; bundled models: {', '.join(bundled_names())}" if bundled_names() else ""
