@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
+from run_scripts import told_at_the_end
 
 import anyner
 from anyner.corpora.synthetic import synthetic
@@ -51,6 +53,14 @@ def test_every_architecture_on_every_corpus_is_timed(rates: ModuleType) -> None:
     assert all(name.endswith("-minilm-seed0") for name in names)
 
 
+def run_here(jobs: Sequence[Any], folder: Path, **_: float) -> list[str]:
+    """The trainings in this process; that each has one of its own is tried with the script for it."""
+    for job in jobs:
+        _, script, *arguments = job.command
+        assert not told_at_the_end(Path(script).name, *arguments)
+    return []
+
+
 def test_models_are_trained_and_timed(rates: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for part, number in (("train", 24), ("dev", 8), ("test", 6)):
@@ -59,6 +69,7 @@ def test_models_are_trained_and_timed(rates: ModuleType, tmp_path: Path, monkeyp
     Path("results").mkdir()
     Path("results/biaffine-small-fresh-seed0.json").write_text(json.dumps({"recipe": RECIPE}), encoding="utf-8")
     monkeypatch.setattr(rates, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(rates, "run", run_here)
     monkeypatch.setattr(sys, "argv", ["rates.py", "biaffine-small-fresh-seed0", "--repeats", "1", "-o", "out"])
     rates.main()
     told = json.loads(Path("out/speed-biaffine-small-fresh.json").read_text(encoding="utf-8"))
@@ -80,5 +91,4 @@ def test_an_encoder_without_results_is_told(rates: ModuleType) -> None:
 
 
 def test_a_results_file_that_is_not_there_is_told() -> None:
-    asked = subprocess.run([sys.executable, ROOT / "benchmarks/rates.py", "none"], capture_output=True, text=True, check=False)
-    assert (asked.returncode, asked.stderr) == (1, "rates.py: there is no results file none\n")
+    assert told_at_the_end("rates.py", "none") == "rates.py: there is no results file none"

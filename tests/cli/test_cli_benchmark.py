@@ -11,6 +11,7 @@ import pytest
 from command_line import anyner_command
 
 import anyner
+from anyner.benchmark import memory
 from anyner.benchmark.accuracy import corpus_of
 from anyner.benchmark.record import corpus_name
 from anyner.cli import benchmark as command
@@ -39,6 +40,7 @@ def read(path: Path) -> dict[str, Any]:
 
 def test_a_recipe_is_trained_for_each_seed_and_measured(recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "WORDS", (1000, 2000))
+    monkeypatch.setattr(memory, "_measured_apart", lambda _, words, __: {"words": words, "beyond_bytes": words * 2**20})
     answer = anyner_command(
         "benchmark", recipe, "--seeds", 2, "-o", tmp_path / "out", "--keep", tmp_path / "models", "--repeats", 1
     )
@@ -54,9 +56,26 @@ def test_a_recipe_is_trained_for_each_seed_and_measured(recipe: Path, tmp_path: 
         assert result["prediction_sentences_per_second"] > 0
         assert (result["what"], result["seed"], result["epochs"]) == ("accuracy", seed, 2)
         assert result["command"].split()[-1] and "recipe" in result
-    speed, memory = read(tmp_path / "out" / f"speed-{plain}0.json"), read(tmp_path / "out" / f"memory-{plain}0.json")
+    speed, used = read(tmp_path / "out" / f"speed-{plain}0.json"), read(tmp_path / "out" / f"memory-{plain}0.json")
     assert speed["device_ratio"] >= 0.5 and (speed["corpus"], speed["documents"]) == ("synthetic", 8)
-    assert [one["words"] >= words for one, words in zip(memory["documents"], (1000, 2000), strict=True)] == [True, True]
+    assert [one["words"] for one in used["documents"]] == [1000, 2000]
+    assert "1,000.0 MiB more for 2,000 words than for 1,000" in answer.out
+
+
+def test_memory_is_measured_in_a_new_process(tiny_model: Path) -> None:
+    (found,) = memory.memory(str(tiny_model), (1000,))["documents"]
+    assert found["words"] >= 1000 and found["entities"] > 0 and found["coverage"] == 1.0
+    assert 0 < found["beyond_bytes"] < found["peak_bytes"]
+
+
+@pytest.mark.parametrize(("more", "bounded"), [(10**6, True), (10**8, False)])
+def test_the_longest_text_is_compared_with_the_shortest(
+    tiny_model: Path, monkeypatch: pytest.MonkeyPatch, more: int, bounded: bool
+) -> None:
+    monkeypatch.setattr(memory, "_measured_apart", lambda _, words, __: {"words": words, "beyond_bytes": 7 + (words > 1) * more})
+    told = memory.memory(str(tiny_model), (1, 2))
+    assert [one["words"] for one in told["documents"]] == [1, 2]
+    assert (told["growth_beyond_bytes"], told["bounded"]) == (more, bounded)
 
 
 def test_a_trained_model_is_scored_on_another_corpus(recipe: Path, tmp_path: Path) -> None:

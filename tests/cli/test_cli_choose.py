@@ -7,7 +7,12 @@ import pytest
 from command_line import anyner_command
 
 RECIPE = Path(__file__).parent.parent.parent / "recipes/biaffine/demo.yaml"
-SMALL = ("--set", "data.synthetic={train: 60, dev: 20, test: 1, contiguous: true}", "--set", "training.epochs=8")
+CHANGES = (
+    "data.synthetic={train: 60, dev: 20, test: 1, contiguous: true}",
+    "encoder={source: fresh, fresh_width: 32, fresh_layers: 1, fresh_vocabulary: 400}",
+    "training={epochs: 4, batch_sentences: 4, encoder_lr: 0.004, head_lr: 0.004}",
+)
+SMALL = [part for change in CHANGES for part in ("--set", change)]
 
 
 def test_from_folds_to_a_model_of_all_documents(tmp_path: Path) -> None:
@@ -18,6 +23,7 @@ def test_from_folds_to_a_model_of_all_documents(tmp_path: Path) -> None:
     answer = anyner_command("choose", RECIPE, "-o", tmp_path / "folds", "--folds", 2, *SMALL)
     assert answer.code == 0, answer
     told = json.loads((tmp_path / "folds/chosen.json").read_text(encoding="utf-8"))
+    assert told["score"]["f1"] > 0
     assert f"chosen.json: epoch {told['epoch']}, score {told['thresholds']['score']:g}; F1 unseen " in answer.out
     model = anyner_command("train", "--as", tmp_path / "folds", "-o", tmp_path / "model")
     assert model.code == 0 and "80 training documents" in model.err, model

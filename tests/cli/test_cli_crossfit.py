@@ -5,7 +5,11 @@ from pathlib import Path
 import pytest
 from command_line import anyner_command
 
-SMALL = ["data.synthetic={train: 12, dev: 4, test: 1, contiguous: true}", "training.epochs=1"]
+SMALL = [
+    "data.synthetic={train: 12, dev: 4, test: 1, contiguous: true}",
+    "encoder={source: fresh, fresh_width: 32, fresh_layers: 1, fresh_vocabulary: 400}",
+    "training.epochs=1",
+]
 RECIPE = Path(__file__).parent.parent.parent / "recipes/biaffine/demo.yaml"
 
 
@@ -14,15 +18,16 @@ def sets(*more: str) -> list[str]:
 
 
 def test_what_it_writes_is_what_a_training_reads(tmp_path: Path) -> None:
-    enough = ("data.synthetic.train=120", "training.epochs=4", "training.batch_sentences=4", "training.passages=false")
+    quick = "training={epochs: 4, batch_sentences: 4, encoder_lr: 0.004, head_lr: 0.004, passages: false}"
+    enough = ("data.synthetic.train=60", quick)
     answer = anyner_command("crossfit", RECIPE, "-o", tmp_path / "out", "--folds", 2, *sets(*enough))
     assert answer.code == 0, answer
-    assert f"{tmp_path / 'out' / 'opinions.jsonl'}: 120 documents" in answer.out
+    assert f"{tmp_path / 'out' / 'opinions.jsonl'}: 60 documents" in answer.out
     assert "fold 2 of 2" in answer.err and "nothing was learned" not in answer.err
     opinions = f"data.opinions={tmp_path / 'out' / 'opinions.jsonl'}"
     learned = anyner_command("train", RECIPE, "-o", tmp_path / "model", *sets(*enough, "training.epochs=1", opinions))
     assert learned.code == 0, learned
-    assert "opinions of other models on 120 of 120 training documents" in learned.err
+    assert "opinions of other models on 60 of 60 training documents" in learned.err
 
 
 def test_models_that_learned_nothing_are_told_and_not_heard(tmp_path: Path) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-import os
-import subprocess
-import sys
+import socket
+import time
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from command_line import anyner_command
@@ -25,15 +25,22 @@ def test_an_absent_encoder_is_one_line_where_the_hub_may_not_be_asked(tmp_path: 
     )
 
 
-def test_an_absent_encoder_is_one_line_where_nothing_answers(tmp_path: Path) -> None:
-    code = "import time; time.sleep = lambda _: None; from anyner.cli.main import run; run()"  # it asks again and again
-    command = ["train", "--data", "synthetic", "--encoder", "nonexistent/thing", "-o", str(tmp_path / "m")]
-    nobody = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_OFFLINE": "0", "HF_HOME": str(tmp_path), "NO_PROXY": "*"}
-    asked = [sys.executable, "-c", code, *command]
-    done = subprocess.run(asked, env={**os.environ, **nobody}, capture_output=True, text=True, check=False)
+def test_an_absent_encoder_is_one_line_where_nothing_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[object] = []
+
+    def nobody(*address: object, **_: object) -> NoReturn:
+        asked.append(address)
+        raise ConnectionRefusedError("nobody answers")
+
+    monkeypatch.setattr(socket, "getaddrinfo", nobody)
+    monkeypatch.setattr(socket.socket, "connect", nobody)
+    monkeypatch.setattr(time, "sleep", lambda _: None)  # it asks again and again
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    answer = anyner_command("train", "--data", "synthetic", "--encoder", "nonexistent/thing", "-o", tmp_path / "m")
     reason = "no such folder or bundled model, and the Hugging Face Hub is not reachable"
-    assert done.stderr == f"anyner: encoder.source: cannot load 'nonexistent/thing': {reason}\n"
-    assert (done.returncode, done.stdout) == (1, "")
+    assert answer.err == f"anyner: encoder.source: cannot load 'nonexistent/thing': {reason}\n"
+    assert (answer.code, answer.out) == (1, "")
+    assert asked
 
 
 def test_the_libraries_are_as_loud_after_loading_as_before(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from anyner.corpora.synthetic import synthetic, synthetic_splits
 from anyner.corpora.writing import write
 
 SMALL = ["--set", "encoder.fresh_width=16", "--set", "encoder.fresh_layers=1", "--set", "encoder.fresh_vocabulary=200"]
+FRESH = ["--encoder", "fresh", *SMALL]
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_train_from_a_folder(data: Path, tmp_path: Path) -> None:
-    command = ["train", "--data", data, "--architecture", "biaffine", "--encoder", "fresh", "-o", tmp_path / "m", *SMALL]
+    command = ["train", "--data", data, "--architecture", "biaffine", *FRESH, "-o", tmp_path / "m"]
     answer = anyner_command(*command, "--set", "training.epochs=1")
     assert answer.code == 0
     assert answer.out.startswith(f"{tmp_path / 'm'}: dev F1 ") and answer.out.count("\n") == 1
@@ -36,7 +37,7 @@ def test_train_from_a_folder(data: Path, tmp_path: Path) -> None:
 
 def test_train_as_another_model_learns_from_dev_too(data: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
-    assert anyner_command("train", "-q", "--data", data, "-o", first, *SMALL, "--set", "training.epochs=2").code == 0
+    assert anyner_command("train", "-q", "--data", data, *FRESH, "-o", first, "--set", "training.epochs=2").code == 0
     answer = anyner_command("train", "--as", first, "-o", second)
     assert answer.code == 0 and answer.out.startswith(f"{second}: learned from dev as well (epoch ")
     assert "25 training documents" in answer.err and "those of dev among them" in answer.err and "dev P" not in answer.err
@@ -93,7 +94,7 @@ def test_control_c_saves_and_resume_goes_on(data: Path, tmp_path: Path, monkeypa
     folder = tmp_path / "m"
     with monkeypatch.context() as patched:
         patched.setattr(TerminalListener, "epoch", lambda *_: os.kill(os.getpid(), signal.SIGINT))
-        stopped = anyner_command("train", "--data", data, "-o", folder, *SMALL, "--set", "training.epochs=3")
+        stopped = anyner_command("train", "--data", data, *FRESH, "-o", folder, "--set", "training.epochs=3")
     assert stopped.code == 130 and stopped.out == ""
     assert stopped.err.splitlines()[-1].endswith(f"go on with: anyner train -o {folder} --resume")
     anyner_command("train", "-q", "--data", data, "-o", folder).assert_one_line("unfinished training")

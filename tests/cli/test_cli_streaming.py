@@ -10,6 +10,7 @@ import select
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import pytest
 from command_line import anyner_command
 
 from anyner.cli import output
+from anyner.cli.main import run
 from anyner.cli.output import Progress, counted, write_out
 from anyner.cli.texts import documents_as_they_come, documents_of
 from anyner.corpora.reading import read
@@ -30,9 +32,9 @@ PATIENCE = 60
 
 
 @contextmanager
-def running(*arguments: object, stdin: Any = subprocess.PIPE) -> Iterator[subprocess.Popen[bytes]]:
+def running(*arguments: object) -> Iterator[subprocess.Popen[bytes]]:
     command = [sys.executable, "-m", "anyner", *map(str, arguments)]
-    process = subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
     try:
         yield process
     finally:
@@ -40,36 +42,53 @@ def running(*arguments: object, stdin: Any = subprocess.PIPE) -> Iterator[subpro
         process.wait()
 
 
-def answered(process: subprocess.Popen[bytes]) -> bytes:
-    """What the process has written by the time it waits again: at least something, else the test fails."""
-    assert process.stdout is not None
-    ready, *_ = select.select([process.stdout], [], [], PATIENCE)
+def answered(output: int) -> bytes:
+    """What was written by the time the command waits again: at least something, else the test fails."""
+    ready, *_ = select.select([output], [], [], PATIENCE)
     assert ready, "no answer while stdin is open"
-    return os.read(process.stdout.fileno(), 65_536)
+    return os.read(output, 65_536)
 
 
 def test_a_line_is_answered_before_the_next_one_is_written(tiny_model: Path) -> None:
     with running("predict", "-", "--lines", "-m", tiny_model, "--format", "jsonl") as process:
-        assert process.stdin is not None
+        assert process.stdin is not None and process.stdout is not None
         for number, text in enumerate(TEXTS[:3], 1):
             process.stdin.write(f"{text}\n".encode())
-            assert [(i["id"], i["text"]) for i in map(json.loads, answered(process).splitlines())] == [(str(number), text)]
+            answer = answered(process.stdout.fileno()).splitlines()
+            assert [(i["id"], i["text"]) for i in map(json.loads, answer)] == [(str(number), text)]
         process.stdin.close()
         assert process.wait(PATIENCE) == 0
 
 
-def test_a_line_typed_in_a_terminal_is_drawn_at_once(tiny_model: Path) -> None:
+def test_a_line_typed_in_a_terminal_is_drawn_at_once(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command runs here, and a thread types: a new process costs seconds."""
     keyboard, terminal = pty.openpty()
-    try:
-        with running("predict", "-", "--lines", "-m", tiny_model, stdin=terminal) as process:
+    reading, writing = os.pipe()
+
+    def typed() -> list[str]:
+        try:
+            answers = []
             for text in TEXTS[:2]:
                 os.write(keyboard, f"{text}\n".encode())
-                assert text.split()[0] in answered(process).decode()
+                answers.append(answered(reading).decode())
+            return answers
+        finally:
             os.write(keyboard, b"\x04")
-            assert process.wait(PATIENCE) == 0
+
+    try:
+        monkeypatch.setattr(sys, "argv", ["anyner", "predict", "-", "--lines", "-m", str(tiny_model)])
+        with os.fdopen(os.dup(terminal)) as stdin, os.fdopen(writing, "w") as stdout, ThreadPoolExecutor(1) as typist:
+            monkeypatch.setattr(sys, "stdin", stdin)
+            monkeypatch.setattr(sys, "stdout", stdout)
+            answers = typist.submit(typed)
+            with pytest.raises(SystemExit) as ended:
+                run()
+        assert not ended.value.code
+        for text, answer in zip(TEXTS[:2], answers.result(), strict=True):
+            assert text.split()[0] in answer
     finally:
-        os.close(keyboard)
-        os.close(terminal)
+        for end in (keyboard, terminal, reading):
+            os.close(end)
 
 
 class Pipe:

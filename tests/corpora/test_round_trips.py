@@ -43,7 +43,7 @@ def _fits_a_column(pos: tuple[str, ...] | None) -> bool:
 
 
 @ALL
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(documents=st.lists(any_documents(), max_size=4))
 def test_what_a_format_can_hold_comes_back_equal(one: Format, documents: list[Document]) -> None:
     held = [document for document in documents if one.cannot_hold(document) is None]
@@ -58,7 +58,7 @@ def test_what_a_format_can_hold_comes_back_equal(one: Format, documents: list[Do
 
 
 @ALL
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(document=any_documents())
 def test_what_a_format_cannot_hold_is_refused_or_told(one: Format, document: Document) -> None:
     why = one.cannot_hold(document)
@@ -84,7 +84,7 @@ def test_what_a_format_cannot_hold_is_refused_or_told(one: Format, document: Doc
 
 
 @ALL
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(documents=st.lists(tame_documents("flat"), min_size=1, max_size=3))
 def test_every_format_holds_plain_flat_documents_and_is_recognised(one: Format, documents: list[Document]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -94,7 +94,7 @@ def test_every_format_holds_plain_flat_documents_and_is_recognised(one: Format, 
 
 
 @pytest.mark.parametrize("name", ["jsonl", "jsonl-tokens", "brat", "w2ner", "dai"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(document=tame_documents("tame"))
 def test_formats_of_any_shape_hold_nested_and_discontinuous(name: str, document: Document) -> None:
     assert format_named(name).cannot_hold(document) is None
@@ -107,7 +107,7 @@ def test_text_jsonl_holds_every_document(document: Document) -> None:
 
 
 @ALL
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(documents=st.lists(tame_documents("flat"), min_size=1, max_size=3), data=st.data())
 def test_a_damaged_file_gives_a_corpus_or_one_clear_line(one: Format, documents: list[Document], data: st.DataObject) -> None:
     with tempfile.TemporaryDirectory() as folder:

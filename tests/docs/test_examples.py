@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -23,10 +24,11 @@ from anyner import Document, Entity
 from anyner.cli import corpus as embedded
 from anyner.cli.main import app
 from anyner.corpora.synthetic import synthetic
-from anyner.training.config import Recipe
 from anyner.view.terminal import draw
 
 SIZES = {"train": 40, "dev": 15, "test": 15}
+FEWER = {"train": 12, "dev": 6, "test": 6}
+"""Of what is trained on with all weights of a bundled encoder."""
 _SHELL = re.compile(r"[|<>;&$*]")
 
 
@@ -35,12 +37,22 @@ def examples(page: Path) -> list[Block]:
     return [block for block in blocks(read(page)) if block.mark in RUN and not block.code.startswith("# file: ")]
 
 
+def smaller(path: Path) -> dict[str, Any]:
+    """A recipe that trains in a second: on fewer sentences, and with a smaller encoder."""
+    recipe: dict[str, Any] = yaml.safe_load(read(path))
+    recipe["data"]["synthetic"] |= SIZES
+    recipe["training"]["epochs"] = 1
+    if recipe["encoder"]["source"].startswith("bundled:"):
+        recipe["training"] |= {"batch_sentences": 4, "encoder_lr": 4e-3, "head_lr": 4e-3}
+    recipe["encoder"] |= {"source": "fresh", "fresh_width": 32, "fresh_layers": 1, "fresh_vocabulary": 400}
+    return recipe
+
+
 @pytest.fixture(scope="module")
 def demo_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The model of `make demo`, trained on fewer sentences."""
-    smaller = ["data.synthetic.train=150", "data.synthetic.dev=15", "training.epochs=2"]
-    recipe = Recipe.read(ROOT / "recipes/biaffine/demo-bundled.yaml", smaller)
-    return anyner.train(recipe, tmp_path_factory.mktemp("demo") / "demo").folder
+    """In the place of the model of `make demo`."""
+    recipe = smaller(ROOT / "recipes/biaffine/demo-bundled.yaml")
+    return anyner.train(recipe, tmp_path_factory.mktemp("demo") / "demo", changes=["training.epochs=3"]).folder
 
 
 @pytest.fixture
@@ -50,19 +62,16 @@ def workshop(demo_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for folder in ("data/mine", "my-corpus"):
         (tmp_path / folder).mkdir(parents=True)
         for split in ("train", "dev", "test"):
-            documents = synthetic(SIZES[split], contiguous=True, split=split).documents
+            documents = synthetic(FEWER[split], contiguous=True, split=split).documents
             anyner.write(documents, tmp_path / folder / f"{split}.jsonl", "jsonl")
     words = [Document.from_words(["Pain", "in", "hip"], [Entity("Symptom", ((0, 3),))])]
     anyner.write(words, tmp_path / "posts.jsonl", "jsonl-tokens")
     (tmp_path / "notes.txt").write_text("Mild stiffness.\nHe took Cryoprin.\n", encoding="utf-8")
     for path in ROOT.glob("recipes/*/demo*.yaml"):
-        recipe = yaml.safe_load(read(path))
-        recipe["data"]["synthetic"] |= SIZES
-        recipe["training"]["epochs"] = 1
         copy = tmp_path / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
-        copy.write_text(yaml.safe_dump(recipe), encoding="utf-8")
-    monkeypatch.setattr(embedded, "_SIZES", SIZES)
+        copy.write_text(yaml.safe_dump(smaller(path)), encoding="utf-8")
+    monkeypatch.setattr(embedded, "_SIZES", FEWER)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

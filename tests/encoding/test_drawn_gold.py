@@ -76,7 +76,7 @@ def test_labels_that_are_not_annotated_are_not_drawn() -> None:
 
 
 def test_over_many_draws_each_is_there_as_often_as_both_together_hold() -> None:
-    random, counts, draws = np.random.default_rng(0), Counter[tuple[int, WordEntity]](), 4000
+    random, counts, draws = np.random.default_rng(0), Counter[tuple[int, WordEntity]](), 2000
     for _ in range(draws):
         drawn = entities(drawn_gold(batch(), 0.4, random.random((3, 2), dtype=np.float32)))
         counts.update((sentence, one) for sentence, own in enumerate(drawn) for one in own)
@@ -86,5 +86,5 @@ def test_over_many_draws_each_is_there_as_often_as_both_together_hold() -> None:
         (2, LONG): 0.6, (2, SHORT): 0.4 * 0.6, (2, GAP): 0.4 * 0.5,
     }  # fmt: skip
     assert {key: count / draws for key, count in counts.items()} == {
-        key: pytest.approx(p, abs=0.03) for key, p in expected.items()
+        key: pytest.approx(p, abs=0.04) for key, p in expected.items()
     }

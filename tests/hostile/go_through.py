@@ -1,6 +1,6 @@
 """Loads one tampered folder after the other, with the network blocked and little memory; a line of JSON for each.
 
-A process of its own: `python go_through.py SCRATCH_FOLDER TRAINED_MODEL OTHER_MODEL ...`.
+A process of its own: `python go_through.py EVERY SCRATCH_FOLDER TRAINED_MODEL OTHER_MODEL ...`.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ def fresh_copy(good: Path, folder: Path) -> None:
         shutil.copyfile(good / name, folder / name)
 
 
-def cases(goods: Sequence[Path], secret: Path, tripwire: Path) -> Iterator[tuple[Path, str, Tamper]]:
-    for name, tamper in everything(goods[0], secret, tripwire):
+def cases(every: int, goods: Sequence[Path], secret: Path, tripwire: Path) -> Iterator[tuple[Path, str, Tamper]]:
+    for name, tamper in everything(goods[0], secret, tripwire, every):
         yield goods[0], name, tamper
     for good in goods[1:]:
-        for name, tamper in of_an_architecture(good, tripwire):
+        for name, tamper in of_an_architecture(good, tripwire, every):
             yield good, f"{good.name}: {name}", tamper
 
 
-def main(scratch: Path, goods: Sequence[Path]) -> None:
+def main(every: int, scratch: Path, goods: Sequence[Path]) -> None:
     secret, tripwire, folder = scratch / "secret.json", scratch / "tripwire", scratch / "folder"
     secret.write_text(
         json.dumps({"architecture": SECRET, "model": {"vocab": {SECRET: SECRET}}, SECRET: SECRET}), encoding="utf-8"
@@ -74,7 +74,7 @@ def main(scratch: Path, goods: Sequence[Path]) -> None:
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
     most = pages * resource.getpagesize() + ROOM
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    for good, name, tamper in cases(goods, secret, tripwire):
+    for good, name, tamper in cases(every, goods, secret, tripwire):
         used.clear()
         fresh_copy(good, folder)
         tamper(folder)
@@ -86,4 +86,4 @@ def main(scratch: Path, goods: Sequence[Path]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), [Path(one) for one in sys.argv[2:]])
+    main(int(sys.argv[1]), Path(sys.argv[2]), [Path(one) for one in sys.argv[3:]])

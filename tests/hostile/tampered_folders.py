@@ -7,6 +7,7 @@ import json
 import pickle
 import struct
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -285,19 +286,24 @@ def void(*_: object) -> None:
     """Makes one expression of several steps."""
 
 
-def of_an_architecture(good: Path, tripwire: Path) -> Iterator[tuple[str, Tamper]]:
-    """What may depend on the architecture: the encoder, and every setting of the head out of range."""
-    plain = json.loads((good / "config.json").read_text(encoding="utf-8"))
+def of_an_architecture(good: Path, tripwire: Path, every: int) -> Iterator[tuple[str, Tamper]]:
+    """What may depend on the architecture: the encoder, and every setting of the head out of range, or one of `every` so many."""
     yield "as it was", lambda folder: None
     for name in ("llava with code", "detr", "dpt", "code inside", "positions"):
         yield f"encoder: {name}", changed("config.json", ("pretrained",), encoders(tripwire)[name])
+    yield from islice(every_setting(good), 0, None, every)
+
+
+def every_setting(good: Path) -> Iterator[tuple[str, Tamper]]:
+    plain = json.loads((good / "config.json").read_text(encoding="utf-8"))
     for group in ("head", "options"):
         for key in plain[group]:
             for value in (100_000, -5):
                 yield f"{group}.{key} {value}", changed("config.json", (group, key), value)
 
 
-def everything(good: Path, secret: Path, tripwire: Path) -> Iterator[tuple[str, Tamper]]:
+def everything(good: Path, secret: Path, tripwire: Path, every: int) -> Iterator[tuple[str, Tamper]]:
+    """All kinds of tampering; of the changes to keys, by far the most, one of `every` so many."""
     yield "as it was", lambda folder: None
     yield from files(secret, tripwire)
     for name, plain in encoders(tripwire).items():
@@ -309,4 +315,4 @@ def everything(good: Path, secret: Path, tripwire: Path) -> Iterator[tuple[str, 
     for key in ("auto_map", "tokenizer_class", "pad_token", "tokenizer_file", "unk_token"):
         for kind, value in {"text": "evil.Evil", "object": {"AutoTokenizer": "evil--evil.Evil"}, "number": 10**12}.items():
             yield f"tokenizer_config.json {key} {kind}", changed("tokenizer_config.json", (key,), value)
-    yield from every_key(good)
+    yield from islice(every_key(good), 0, None, every)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import unicodedata
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from anyner.cli.main import app
+from anyner.cli.main import app, run
 from anyner.cli.output import json_text, listing, table
 from anyner.corpora.textfiles import write_chunks
 from anyner.errors import printable
@@ -114,13 +114,20 @@ def test_a_chunk_with_a_lone_surrogate_is_written_escaped(tmp_path: Path) -> Non
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such a name")
 @pytest.mark.parametrize("options", [["--format", "html"], ["--format", "jsonl"], ["-o", "out.jsonl"]])
-def test_a_file_name_that_is_not_utf8_loses_nothing(tiny_model: Path, tmp_path: Path, options: list[str]) -> None:
+def test_a_file_name_that_is_not_utf8_loses_nothing(
+    tiny_model: Path, tmp_path: Path, options: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / os.fsdecode(b"n\xffte.txt")
     path.write_text("Rome is old", encoding="utf-8")
-    run = [sys.executable, "-m", "anyner", "predict", "-m", str(tiny_model), "-i", str(path), *options]
-    done = subprocess.run(run, capture_output=True, check=False, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    written = (tmp_path / "out.jsonl").read_bytes() if "-o" in options else done.stdout
+    printed = BytesIO()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["anyner", "predict", "-m", str(tiny_model), "-i", str(path), *options])
+    monkeypatch.setattr(sys, "stdout", TextIOWrapper(printed, "utf-8"))
+    with pytest.raises(SystemExit) as ended:
+        run()
+    assert not ended.value.code
+    sys.stdout.flush()
+    written = (tmp_path / "out.jsonl").read_bytes() if "-o" in options else printed.getvalue()
     assert "Rome" in written.decode()
     if "html" not in options:
         assert json.loads(written)["id"] == "n\udcffte"

@@ -63,7 +63,7 @@ def test_many_texts_need_no_more_memory_than_few(recognizer: Recognizer) -> None
             pass
         return tracemalloc.get_traced_memory()[1]
 
-    few, many = peak(2000), peak(6000)
+    few, many = peak(1500), peak(4500)
     tracemalloc.stop()
     assert many < 1.3 * few
 

@@ -68,7 +68,7 @@ def test_words_and_windows_take_linear_time(unit: str, splitter: SplitterName) -
         for window in windows_of(document, 0, TextConfig(splitter=splitter), 508, one_piece_each):
             assert window.content_key >= 0
 
-    assert_linear(read, 40_000)
+    assert_linear(read, 20_000)
 
 
 @pytest.mark.parametrize("unit", ADDRESSES.values(), ids=ADDRESSES.keys())

@@ -44,7 +44,7 @@ def test_weights_of_another_model_are_refused() -> None:
 
 
 def test_scores_and_the_saved_model_are_of_the_average(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
-    longer = ("training.epochs=6", "data.synthetic.train=150", "training.encoder_lr=0.01")
+    longer = ("training.epochs=5", "training.encoder_lr=0.01", "training.head_lr=0.01")
     recipe = tiny(*longer, "training.average_epochs=1.5")
     result = anyner.train(recipe, tmp_path / "averaged")
     anyner.train(tiny(*longer), tmp_path / "plain")

@@ -25,9 +25,9 @@ from anyner.training.run import run
 
 RECIPE = Recipe.of(
     {
-        "data": {"synthetic": {"train": 120, "dev": 40, "test": 1, "contiguous": True}},
-        "encoder": {"lstm_layers": 1},
-        "training": {"epochs": 6, "batch_sentences": 8, "head_lr": 0.003, "encoder_lr": 0.002},
+        "data": {"synthetic": {"train": 60, "dev": 20, "test": 1, "contiguous": True}},
+        "encoder": {"fresh_width": 32, "fresh_layers": 1, "fresh_vocabulary": 400},
+        "training": {"epochs": 6, "batch_sentences": 4, "head_lr": 0.004, "encoder_lr": 0.004},
     },
     "recipe",
 )
@@ -39,7 +39,7 @@ def chosen(tmp_path_factory: pytest.TempPathFactory) -> ByFolds:
 
 
 def test_its_score_is_that_of_documents_not_learned_from(chosen: ByFolds) -> None:
-    made = synthetic_splits((120, 40, 1), 0, True)
+    made = synthetic_splits((60, 20, 1), 0, True)
     documents = (*made.train.documents, *made.dev.documents)
     total = NOTHING
     for number in range(2):
@@ -62,7 +62,9 @@ def test_the_last_training_takes_it_over(chosen: ByFolds, tmp_path: Path) -> Non
 
 
 def test_a_fold_can_be_trained_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    few = RECIPE.updated({"data": {"synthetic": {"train": 80, "dev": 20, "test": 1}, "coordinated": 0.5}}, "recipe")
+    few = RECIPE.updated(
+        {"data": {"synthetic": {"train": 80, "dev": 20, "test": 1}, "coordinated": 0.5}, "training": {"epochs": 1}}, "recipe"
+    )
     learned: list[Splits] = []
 
     def spied(recipe: Recipe, folder: Path, resume: bool, listener: object, data: Splits) -> object:

@@ -16,7 +16,7 @@ from anyner.training.config import Chosen, Recipe
 from anyner.training.data import read_data
 from anyner.training.run import TrainingResult, prepare, run
 
-LONGER = ("training.epochs=6", "data.synthetic.train=150", "training.encoder_lr=0.01")
+LONGER = ("training.epochs=4", "training.encoder_lr=0.01", "training.head_lr=0.01")
 
 
 @pytest.fixture(scope="module")

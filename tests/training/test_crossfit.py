@@ -21,7 +21,8 @@ from anyner.training.run import run
 RECIPE = Recipe.of(
     {
         "data": {"synthetic": {"train": 24, "dev": 6, "test": 1, "contiguous": True}, "coordinated": 0.25},
-        "training": {"epochs": 2, "head_lr": 0.01, "encoder_lr": 0.003},
+        "encoder": {"fresh_width": 32, "fresh_layers": 1, "fresh_vocabulary": 400},
+        "training": {"epochs": 2, "head_lr": 0.01, "encoder_lr": 0.01},
     },
     "recipe",
 )

@@ -24,6 +24,7 @@ ERRORS = {
     "Rust": SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)"),
 }
 FullDisk = Callable[..., None]
+FEW = ("data.synthetic.train=24", "data.synthetic.dev=8", "training.batch_sentences=2", "training.checkpoint_steps=5")
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ def weights_in(folder: Path) -> str:
 @pytest.fixture(scope="module")
 def whole(tiny: Callable[..., Recipe], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The model of a training that nothing stopped."""
-    return anyner.train(tiny("training.checkpoint_steps=5"), tmp_path_factory.mktemp("whole") / "m").folder
+    return anyner.train(tiny(*FEW), tmp_path_factory.mktemp("whole") / "m").folder
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,7 @@ def test_a_training_that_met_a_full_disk_resumes_as_if_nothing_had_been(
     times: int,
     named: str,
 ) -> None:
-    recipe, folder = tiny("training.checkpoint_steps=5"), tmp_path / "m"
+    recipe, folder = tiny(*FEW), tmp_path / "m"
     full_disk(part, times)
     with pytest.raises(AnynerError) as caught:
         anyner.train(recipe, folder)
@@ -137,7 +138,7 @@ def test_with_no_checkpoint_yet_it_is_to_start_again_and_can(
 def test_a_resumed_training_whose_metrics_cannot_be_written_keeps_them(
     tiny: Callable[..., Recipe], tmp_path: Path, full_disk: FullDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recipe, folder = tiny("training.checkpoint_steps=5"), tmp_path / "m"
+    recipe, folder = tiny(*FEW), tmp_path / "m"
     full_disk("checkpoint.new/model", 5)  # in the second epoch
     with pytest.raises(AnynerError):
         anyner.train(recipe, folder)

@@ -16,7 +16,7 @@ from anyner.training.run import TrainingResult, prepare, run
 
 Writer = Callable[[Path, list[Document]], str]
 ANNA = Document("Anna saw Bern.", (Entity("Person", ((0, 4),)),))
-LONGER = ("training.epochs=6", "data.synthetic.train=150", "training.encoder_lr=0.01")
+LONGER = ("training.epochs=4", "training.encoder_lr=0.01", "training.head_lr=0.01")
 PLAIN = Document("Anna saw Bern.")
 
 
@@ -62,7 +62,7 @@ def test_the_saved_thresholds_are_those_of_the_best_epoch_and_repeat_its_dev_sco
 
 def test_the_user_is_told_what_is_trained(result: tuple[TrainingResult, list[str]]) -> None:
     first, second = result[1][:2]
-    assert first.startswith("biaffine on fresh: 150 training documents with ")
+    assert first.startswith("biaffine on fresh: 60 training documents with ")
     assert "20 for dev" in first
     assert second.startswith("trainable parameters: encoder.pretrained ")
 

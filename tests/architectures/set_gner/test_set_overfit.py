@@ -1,4 +1,4 @@
-"""Fifty sentences with entities of all shapes are learned by heart, and nothing is lost on the way to brat and back."""
+"""Sixteen sentences with entities of all shapes are learned by heart, and nothing is lost on the way to brat and back."""
 
 from pathlib import Path
 
@@ -8,11 +8,11 @@ import anyner
 from anyner.evaluation.evaluate import evaluate_documents
 
 
-def test_fifty_sentences_of_all_shapes_are_learned_by_heart(tmp_path: Path) -> None:
-    settings = {"detector_dropout": 0.0}
-    learned = learned_by_heart(tmp_path, "set_gner", settings, epochs=80, patience=12, contiguous=False)
+def test_sixteen_sentences_of_all_shapes_are_learned_by_heart(tmp_path: Path) -> None:
+    settings = {"detector_dropout": 0.0, "layers": 1}
+    learned = learned_by_heart(tmp_path, "set_gner", settings, epochs=12, contiguous=False)
     shapes = [entity for document in learned.documents for entity in document.entities]
-    assert sum(entity.discontinuous for entity in shapes) > 15
+    assert sum(entity.discontinuous for entity in shapes) > 5
     assert learned.best_f1 == 1.0
     found = learned.recognizer.predict([document.text for document in learned.documents])
     scored = evaluate_documents(learned.documents, found)

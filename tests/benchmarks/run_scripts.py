@@ -1,0 +1,20 @@
+"""Scripts of benchmarks/ run as programs, but in the process of the tests: each start of torch costs seconds."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+def told_at_the_end(script: str, *arguments: str) -> object:
+    """What the script exits with: 0, None, another code, or the line that Python writes to stderr before it ends with code 1."""
+    with pytest.MonkeyPatch.context() as patched, pytest.raises(SystemExit) as ended:
+        patched.syspath_prepend(str(SCRIPTS))
+        patched.setattr(sys, "argv", [str(SCRIPTS / script), *arguments])
+        runpy.run_path(str(SCRIPTS / script), run_name="__main__")
+    return ended.value.code
