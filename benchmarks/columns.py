@@ -10,7 +10,6 @@ from typing import Any
 from diffusion_columns import DIFFUSION
 from document_columns import DOCUMENTS
 from rows import ARCHITECTURE, Columns, Kind, Result, each, every, percent
-from tried_columns import TRIED
 
 from anyner.benchmark.accuracy import named_by_files
 from anyner.training.config import TrainingConfig
@@ -99,11 +98,6 @@ def _chance(group: Result) -> str:
     return "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def _epoch(epoch: int, variant: Result) -> str:
-    f1 = variant["dev_f1"]
-    return f"{100 * f1[epoch - 1]:.1f}" if len(f1) >= epoch else ""
-
-
 def _million(size: float) -> str:
     return f"{size / 2**20:,.1f}"
 
@@ -160,7 +154,6 @@ def _across(joined_by: str, scores: Result) -> str:
 KINDS: Mapping[str, Kind] = {
     **DIFFUSION,
     **DOCUMENTS,
-    **TRIED,
     "bundled": Kind(
         _bundled,
         {
@@ -237,29 +230,12 @@ KINDS: Mapping[str, Kind] = {
             "p, 5+": _chance,
         },
     ),
-    "variants": Kind(
-        each("variants", "variants"),
-        {
-            "variant": lambda variant: variant["name"],
-            **{f"epoch {epoch}": partial(_epoch, epoch) for epoch in (2, 4, 6, 8, 10, 15, 20)},
-        },
-    ),
     "locate_label": Kind(
         every("locate_label"),
         {
             **{f"moved by {far}": partial(lambda far, r: f"{r['offsets'][far]:,}", far) for far in ("0", "1", "2", "3", "4+")},
             "seeds past the filter, an entity": lambda r: f"{r['seeds_passed_per_entity']:.1f}",
             "different spans, an entity": lambda r: f"{r['spans_per_entity']:.1f}",
-        },
-    ),
-    "thresholds": Kind(
-        each("thresholds", "rows"),
-        {
-            "model and documents": lambda row: row["name"],
-            "entities": lambda row: f"{row['gold']:,} {row['entities']}",
-            "best": lambda row: percent(row["best"]),
-            "middle": lambda row: percent(row["middle"]),
-            "best possible": lambda row: percent(row["possible"]),
         },
     ),
     "generation": Kind(

@@ -67,18 +67,6 @@ def steps_and_spans(result: dict[str, Any], path: Path) -> None:
     finished(figure, panels[0], path)
 
 
-def convergence(result: dict[str, Any], path: Path) -> None:
-    """Development F1 after every epoch, one line for each variant."""
-    figure, axes = plt.subplots(figsize=(6.4, 3.2))
-    for place, row in enumerate(result["variants"]):
-        shade = mpl.colormaps["viridis"](0.9 - 0.8 * place / max(len(result["variants"]) - 1, 1))
-        epochs = range(1, len(row["dev_f1"]) + 1)
-        axes.plot(epochs, [100 * f1 for f1 in row["dev_f1"]], "o-", color=shade, markersize=3, label=row["name"])
-    axes.set(xlabel="epoch", ylabel="development F1, %", ylim=(0, 100))
-    axes.legend(fontsize=7, frameon=False)
-    finished(figure, axes, path)
-
-
 def refinement(result: dict[str, Any], path: Path) -> None:
     """The noise a prediction starts from, and below it the answers of each denoising step; thick: many spans are alike."""
     words, steps = result["words"], result["steps"]
@@ -196,7 +184,6 @@ DRAWN = (
     ("locate_label", "-offsets", offsets),
     ("locate_label", "-lengths", lengths),
     ("diffusion", "", steps_and_spans),
-    ("variants", "", convergence),
     ("refinement", "", refinement),
     ("growth", "", growth),
 )

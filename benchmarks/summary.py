@@ -115,24 +115,6 @@ def timing_noise(results: Iterable[tuple[str, Result]]) -> list[Row]:
     return [{"encoder": encoder, **{corpus: noise.get((encoder, corpus), "") for corpus in CORPORA}} for encoder in encoders]
 
 
-def tried_seeds(results: Iterable[tuple[str, Result]]) -> list[Row]:
-    """What was tried on dev, a row for all seeds of the same settings."""
-    found: dict[tuple[str, str], list[Result]] = defaultdict(list)
-    for file, result in results:
-        for one in result["tried"] if result["what"] == "tried" else ():
-            changes = [f"`{change}`" for change in one["set"] if not change.startswith("training.seed=")]
-            found[f"`{file}`", ", ".join(changes) or "nothing else"].append(one)
-    return [
-        {
-            "what was set": changes,
-            "dev F1": mean_and_spread([one["dev_f1"] for one in runs]),
-            "of entities with gaps": mean_and_spread([f1 for one in runs if (f1 := one.get("dev_gaps_f1")) is not None]),
-            "file": file,
-        }
-        for (file, changes), runs in found.items()
-    ]
-
-
 SUMMARIES: Mapping[str, Callable[[Iterable[tuple[str, Result]]], list[Row]]] = {
     "matrix": matrix,
     "by_shape": by_shape,
@@ -140,5 +122,4 @@ SUMMARIES: Mapping[str, Callable[[Iterable[tuple[str, Result]]], list[Row]]] = {
     "rates": rates,
     "device_ratios": device_ratios,
     "timing_noise": timing_noise,
-    "tried_seeds": tried_seeds,
 }

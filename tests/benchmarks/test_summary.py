@@ -109,21 +109,3 @@ def test_figures_over_all_architectures_are_drawn(summary: ModuleType, tmp_path:
         assert "<svg" in drawn
         getattr(plots, name)([], tmp_path / "none.svg")
     assert not (tmp_path / "none.svg").exists()
-
-
-def test_settings_that_were_tried_have_a_row_for_all_their_seeds(summary: ModuleType) -> None:
-    tried = [
-        {"set": ["head.links=64"], "dev_f1": 0.68, "dev_gaps_f1": 0.4},
-        {"set": ["head.links=64", "training.seed=1"], "dev_f1": 0.7, "dev_gaps_f1": 0.38},
-        {"set": [], "dev_f1": 0.6, "dev_gaps_f1": None},
-    ]
-    first, second = summary.tried_seeds([("a.json", {"what": "tried", "tried": tried}), *RESULTS])
-    assert list(first.values()) == ["`head.links=64`", "69.0 ± 1.4 (2)", "39.0 ± 1.4 (2)", "`a.json`"]
-    assert list(second.values()) == ["nothing else", "60.0", "", "`a.json`"]
-
-
-def test_sources_that_were_tried_are_told_by_their_paths(summary: ModuleType) -> None:
-    told = import_module("tried").told
-    labelled = {"path": "b.jsonl", "labels": ["A"]}
-    assert told([{"path": "a.jsonl"}, labelled]) == ["a.jsonl", labelled]
-    assert told(["and", "or"]) == ["and", "or"] and told(0.5) == 0.5

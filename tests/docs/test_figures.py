@@ -123,18 +123,14 @@ def test_a_table_shows_its_results_and_a_changed_number_changes_it(tables: Modul
 
 
 def test_a_table_can_be_of_some_rows_only(tables: ModuleType) -> None:
-    tried = {
-        "everywhere": {"architecture": "nag_ner"},
-        "what": "tried",
-        "tried": [{"set": ["a=1"], "dev_f1": 0.5, "best_epoch": 3}],
-    }
-    other = tried | {"everywhere": {"architecture": "set_gner"}}
-    results = [("one.json", tried), ("other.json", other)]
-    page = tables.filled("<!-- table: tried architecture=nag_ner -->\n<!-- end -->", results)
-    assert "| what was set | dev F1 | best epoch | file |" in page.splitlines()
-    assert "| `a=1` | 50.00 | 3 | `one.json` |" in page.splitlines()
+    row = {"window": 512, "f1": 0.5, "entities": 7, "only_here": 0, "only_with_the_largest": 0}
+    one = {"what": "windows", "model": "one-en", "corpus": "news", "documents": [row], "one_text": []}
+    results = [("one.json", one), ("other.json", one | {"model": "other-en"})]
+    page = tables.filled("<!-- table: windows model=one-en -->\n<!-- end -->", results)
+    assert "| corpus | read | window, pieces | F1 | entities | only here | only with 512 | file |" in page.splitlines()
+    assert "| news | each document | 512 | 50.0 | 7 | 0 | 0 | `one.json` |" in page.splitlines()
     assert "other.json" not in page
-    assert "other.json" in tables.filled("<!-- table: tried file=other.json -->\n<!-- end -->", results)
+    assert "other.json" in tables.filled("<!-- table: windows file=other.json -->\n<!-- end -->", results)
 
 
 def test_a_bundled_model_has_a_row_for_each_corpus(tables: ModuleType) -> None:
