@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 SOURCE = Path(__file__).parent.parent / "src" / "anyner"
 FILES = sorted(SOURCE.rglob("*.py"))
@@ -47,3 +49,10 @@ def test_nothing_outside_knows_an_architecture_by_name(path: Path) -> None:
     """But for the recipe's default."""
     found = [name for name in (folder.name for folder in ARCHITECTURES) if name in path.read_text(encoding="utf-8")]
     assert not found or named(path) in {"training/config.py", "cli/train.py"}
+
+
+@pytest.mark.parametrize(("name", "with_holes"), [("torch", "2.9.1"), ("transformers", "5.4"), ("jinja2", "3.1.5")])
+def test_versions_with_published_holes_are_left_out(name: str, with_holes: str) -> None:
+    project = tomllib.loads((SOURCE.parent.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    bound = next(one for one in map(Requirement, project["dependencies"]) if one.name == name)
+    assert not bound.specifier.contains(with_holes)

@@ -14,7 +14,7 @@ from anyner.encoding.pretrained import fresh_vocabulary
 from anyner.inference.recognizer import Recognizer
 from anyner.training.config import Recipe
 
-DOCUMENTS = synthetic(12, seed=4).documents
+DOCUMENTS = synthetic(8, seed=4).documents
 _BART: dict[str, Any] = {
     "vocab_size": 300, "d_model": 32, "encoder_layers": 1, "decoder_layers": 2, "encoder_attention_heads": 2, "pad_token_id": 0,
     "decoder_attention_heads": 2, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32, "max_position_embeddings": 1100,
@@ -38,7 +38,7 @@ def trained(folder: Path, architecture: str, kind: str, *, rate: float = 1e-3, w
             "encoder": {"source": str(folder / "checkpoint")},
             "architecture": architecture,
             "head": head,
-            "training": {"epochs": 1, "batch_sentences": 6, "encoder_lr": rate, "head_lr": rate},
+            "training": {"epochs": 1, "batch_sentences": 4, "encoder_lr": rate, "head_lr": rate},
         },
         "recipe",
     )

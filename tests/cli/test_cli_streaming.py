@@ -7,11 +7,10 @@ import os
 import pty
 import re
 import select
-import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +30,6 @@ TEXTS = [document.text for document in synthetic(12, contiguous=True, split="tra
 PATIENCE = 60
 
 
-@contextmanager
-def running(*arguments: object) -> Iterator[subprocess.Popen[bytes]]:
-    command = [sys.executable, "-m", "anyner", *map(str, arguments)]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-
-
 def answered(output: int) -> bytes:
     """What was written by the time the command waits again: at least something, else the test fails."""
     ready, *_ = select.select([output], [], [], PATIENCE)
@@ -49,46 +37,49 @@ def answered(output: int) -> bytes:
     return os.read(output, 65_536)
 
 
-def test_a_line_is_answered_before_the_next_one_is_written(tiny_model: Path) -> None:
-    with running("predict", "-", "--lines", "-m", tiny_model, "--format", "jsonl") as process:
-        assert process.stdin is not None and process.stdout is not None
-        for number, text in enumerate(TEXTS[:3], 1):
-            process.stdin.write(f"{text}\n".encode())
-            answer = answered(process.stdout.fileno()).splitlines()
-            assert [(i["id"], i["text"]) for i in map(json.loads, answer)] == [(str(number), text)]
-        process.stdin.close()
-        assert process.wait(PATIENCE) == 0
+def answers_of(
+    monkeypatch: pytest.MonkeyPatch, stdin: int, write: Callable[[bytes], object], end: Callable[[], object], *arguments: object
+) -> list[bytes]:
+    """What the command answers to each of three lines before the next one is written. It runs here, and a thread writes."""
+    reading, writing = os.pipe()
+
+    def written() -> list[bytes]:
+        try:
+            answers = []
+            for text in TEXTS[:3]:
+                write(f"{text}\n".encode())
+                answers.append(answered(reading))
+            return answers
+        finally:
+            end()
+
+    monkeypatch.setattr(sys, "argv", ["anyner", "predict", "-", "--lines", *map(str, arguments)])
+    with os.fdopen(stdin) as lines, os.fdopen(writing, "w") as stdout, ThreadPoolExecutor(1) as writer:
+        monkeypatch.setattr(sys, "stdin", lines)
+        monkeypatch.setattr(sys, "stdout", stdout)
+        answers = writer.submit(written)
+        with pytest.raises(SystemExit) as ended:
+            run()
+    os.close(reading)
+    assert not ended.value.code
+    return answers.result()
+
+
+def test_a_line_is_answered_before_the_next_one_is_written(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stdin, lines = os.pipe()
+    write, end = partial(os.write, lines), partial(os.close, lines)
+    answers = answers_of(monkeypatch, stdin, write, end, "-m", tiny_model, "--format", "jsonl")
+    told = [[(one["id"], one["text"]) for one in map(json.loads, answer.splitlines())] for answer in answers]
+    assert told == [[(str(number), text)] for number, text in enumerate(TEXTS[:3], 1)]
 
 
 def test_a_line_typed_in_a_terminal_is_drawn_at_once(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The command runs here, and a thread types: a new process costs seconds."""
     keyboard, terminal = pty.openpty()
-    reading, writing = os.pipe()
-
-    def typed() -> list[str]:
-        try:
-            answers = []
-            for text in TEXTS[:2]:
-                os.write(keyboard, f"{text}\n".encode())
-                answers.append(answered(reading).decode())
-            return answers
-        finally:
-            os.write(keyboard, b"\x04")
-
-    try:
-        monkeypatch.setattr(sys, "argv", ["anyner", "predict", "-", "--lines", "-m", str(tiny_model)])
-        with os.fdopen(os.dup(terminal)) as stdin, os.fdopen(writing, "w") as stdout, ThreadPoolExecutor(1) as typist:
-            monkeypatch.setattr(sys, "stdin", stdin)
-            monkeypatch.setattr(sys, "stdout", stdout)
-            answers = typist.submit(typed)
-            with pytest.raises(SystemExit) as ended:
-                run()
-        assert not ended.value.code
-        for text, answer in zip(TEXTS[:2], answers.result(), strict=True):
-            assert text.split()[0] in answer
-    finally:
-        for end in (keyboard, terminal, reading):
-            os.close(end)
+    write = partial(os.write, keyboard)
+    answers = answers_of(monkeypatch, terminal, write, partial(write, b"\x04"), "-m", tiny_model)
+    os.close(keyboard)
+    for text, answer in zip(TEXTS[:3], answers, strict=True):
+        assert text.split()[0] in answer.decode()
 
 
 class Pipe:

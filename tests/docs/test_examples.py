@@ -27,7 +27,7 @@ from anyner.corpora.synthetic import synthetic
 from anyner.view.terminal import draw
 
 SIZES = {"train": 40, "dev": 15, "test": 15}
-FEWER = {"train": 12, "dev": 6, "test": 6}
+FEWER = {"train": 6, "dev": 3, "test": 6}
 """Of what is trained on with all weights of a bundled encoder."""
 _SHELL = re.compile(r"[|<>;&$*]")
 

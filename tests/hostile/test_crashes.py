@@ -19,7 +19,7 @@ from anyner.training import checkpoint, lock
 from anyner.training.config import Recipe
 from anyner.training.run import run
 
-EVERY = 23
+EVERY = 31
 """Of the operations, CI lets the training die at every so many."""
 
 

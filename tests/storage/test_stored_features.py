@@ -37,10 +37,10 @@ def tagged(count: int, seed: int) -> list[Document]:
 def featured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The model folder, all on; the corpus and the vectors it was made from are gone."""
     source = tmp_path_factory.mktemp("source")
-    write(tagged(120, 0), source / "train.jsonl", "jsonl")
-    write(tagged(30, 1), source / "dev.jsonl", "jsonl")
+    write(tagged(60, 0), source / "train.jsonl", "jsonl")
+    write(tagged(12, 1), source / "dev.jsonl", "jsonl")
     torch.manual_seed(0)
-    words = sorted({word for document in tagged(120, 0) for word in words_of(document)})
+    words = sorted({word for document in tagged(60, 0) for word in words_of(document)})
     lines = [f"{word} {' '.join(f'{x:.3f}' for x in torch.randn(8).tolist())}\n" for word in words]
     (source / "v.txt").write_text("".join(lines), encoding="utf-8")
     plain = {
