@@ -5,7 +5,7 @@ from pathlib import Path
 from unicodedata import normalize
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from anyner.encoding import pieces as pieces_module
@@ -193,6 +193,7 @@ def test_what_a_vocabulary_may_know_stays(any_vocabulary: PieceVocabulary, word:
         assert any_vocabulary.cut([word]) == [whole]
 
 
+@example(word="\u0300\u3099\u200c0")
 @given(
     word=st.text(min_size=1) | st.text(st.sampled_from("aéА中ｅＡ－ﾞｶﬁ𝐁\u0301\u00ad\u200b\u200c\u200d\u2060\ufeff👍م"), min_size=1)
 )

@@ -18,6 +18,7 @@ from pydantic import Field
 
 from anyner.document import Document
 from anyner.encoding.config import FeatureConfig
+from anyner.encoding.pieces import plain_form
 from anyner.encoding.shapes import in_one_casing, shape_of
 from anyner.errors import AnynerError
 from anyner.settings import Settings
@@ -94,7 +95,7 @@ class FeatureVocabulary:
             if window.caseless or in_one_casing(window.words):
                 rows += [UNKNOWN] * len(window.words)
             else:
-                rows += [UNKNOWN if word is None else known.get(shape_of(word), UNKNOWN) for word in _visible(window)]
+                rows += [UNKNOWN if word is None else known.get(shape_of(plain_form(word)), UNKNOWN) for word in _visible(window)]
         return np.array(rows, dtype=np.int64)
 
     def vector_rows(self, windows: Sequence[Window]) -> Integers:
@@ -212,7 +213,8 @@ def learned_characters(documents: Sequence[Document], text: TextConfig) -> tuple
 
 def learned_shapes(documents: Sequence[Document], text: TextConfig) -> tuple[str, ...]:
     """The shapes of words that are seen often enough, and the most frequent one in any case, in order of code."""
-    counts = Counter(shape_of(document.text[start:end]) for document in documents for start, end in words_of(document, text))
+    words = (document.text[start:end] for document in documents for start, end in words_of(document, text))
+    counts = Counter(shape_of(plain_form(word)) for word in words)
     often = {shape for shape, count in counts.items() if count >= _LEAST_OF_A_SHAPE}
     return tuple(sorted(often or {shape for shape, _ in counts.most_common(1)}))
 

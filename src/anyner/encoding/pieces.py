@@ -55,8 +55,10 @@ def plain_form(word: str) -> str:
     """
     if word.isascii():
         return word
-    plain = _VARIANTS.sub(lambda variants: normalize("NFKC", variants[0]), _INVISIBLE.sub("", word))
-    return normalize("NFC", _IDLE_JOINERS.sub("", plain)) or word
+    plain = normalize("NFC", _VARIANTS.sub(lambda variants: normalize("NFKC", variants[0]), _INVISIBLE.sub("", word)))
+    while (shorter := normalize("NFC", _IDLE_JOINERS.sub("", plain))) != plain:  # marks that change places can make others idle
+        plain = shorter
+    return plain or word
 
 
 def _abridged(word: str) -> str:
