@@ -185,6 +185,7 @@ def _write_tokens(documents: Iterable[Document], path: Path) -> None:
 
 def _line(item: dict[str, Any], entities: Iterable[dict[str, Any]]) -> Iterator[str]:
     """One line, its entities one by one: where they nest deeply, their texts are far larger together than the document."""
+    # quotes inside strings are escaped, so that the empty list is found once
     opened, closed = json.dumps(item | {"entities": []}, ensure_ascii=False, allow_nan=False).split('"entities": []')
     yield opened + '"entities": ['
     for number, entity in enumerate(entities):

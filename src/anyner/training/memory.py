@@ -15,9 +15,9 @@ from anyner.training.batches import EpochPlans
 from anyner.training.passages import Passages
 
 _MOST_WEIGHTS = 4 * 10**9
-_MANY_KINDS, _MUCH_MEMORY = 50, 4.0
+_MANY_KINDS, _MUCH_MEMORY = 50, 2.0
 """From so many labels on a step's memory is estimated, and from so many GB on it is told."""
-_TABLES = 6
+_TABLES = 9
 """Copies of the table of all spans and labels that a step holds at once, as measured."""
 
 
