@@ -1,18 +1,17 @@
-"""How far predictions depend on batches and on precision; one JSON file a run.
+"""How far predictions depend on the batch size and on the precision.
 
 python benchmarks/agreement.py MODEL CORPUS -o benchmarks/results/agreement-NAME.json
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
 
-from plainly import plainly
+from script import parser_of, run, write_result
 
 import anyner
-from anyner.benchmark.record import header, write
+from anyner.benchmark.record import header
 from anyner.inference.config import Precision
 
 _SMALL, _LARGE = 256, 16_384
@@ -23,7 +22,7 @@ def predicted(model: str, precision: Precision, documents: Sequence[anyner.Docum
 
 
 def difference(one: Sequence[anyner.Document], other: Sequence[anyner.Document]) -> dict[str, float]:
-    """Entities that only one side found, their share of all, and the largest difference of scores of the others."""
+    """Entities that only one run found, their share of all, and the largest score difference of the others."""
     only, every, largest = 0, 0, 0.0
     for first, second in zip(one, other, strict=True):
         ours, theirs = ({entity.key: entity.score or 0.0 for entity in document.entities} for document in (first, second))
@@ -34,7 +33,7 @@ def difference(one: Sequence[anyner.Document], other: Sequence[anyner.Document])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("model")
     parser.add_argument("corpus")
     parser.add_argument("-o", "--output")
@@ -52,9 +51,8 @@ def main() -> None:
         "bfloat16_against_float32": difference(fast, exact),
     }
     print(json.dumps(measured, indent=1))
-    if arguments.output:
-        write(measured, arguments.output)
+    write_result(measured, arguments.output)
 
 
 if __name__ == "__main__":
-    plainly(main)
+    run(main)

@@ -1,16 +1,15 @@
-"""Makes a bundled model of a trained one: int8 weights, figures on test corpora, and a card that shows what it gets wrong.
+"""Makes a bundled model from a trained one: int8 weights, scores on test corpora, and a card that shows its mistakes.
 
 python benchmarks/bundle.py runs/general general-en --corpus data/conll03 --corpus data/btc --labels btc=PER,ORG,LOC
 
-What the model remembers of the machine it was trained on gets a name for everyone with
---rename models/minilm=sentence-transformers/all-MiniLM-L6-v2; absolute paths are refused.
+Paths of one machine in recipe, config and commands are replaced with
+--rename models/minilm=sentence-transformers/all-MiniLM-L6-v2; absolute paths that are left are refused.
 
-Given the bundled folder itself, it scores that again and leaves the weights as they are: after a change of its threshold, say.
+Given the bundled folder itself, it only scores the model again, after a change of its threshold for example.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
 import shlex
 import sys
@@ -23,10 +22,10 @@ from typing import Any
 import yaml
 from documents import SEPARATORS, in_runs, row
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from plainly import plainly
+from script import RESULTS, parser_of, run, write_result
 
 import anyner
-from anyner.benchmark.record import header, write
+from anyner.benchmark.record import header
 from anyner.document import Document, Entity
 from anyner.inference.recognizer import Recognizer
 from anyner.storage.files import CARD, CONFIG, RECIPE, WEIGHTS, write_text
@@ -36,24 +35,24 @@ from anyner.view.terminal import draw
 HERE = Path(__file__).resolve().parent
 BUNDLED = HERE.parent / "src/anyner/storage/bundled"
 GAP = " … "
-_PLACE = re.compile(r"(?<![\w./:])~?/[\w.-]+/[^\s\"',:]*")
+_LOCAL_PATH = re.compile(r"(?<![\w./:])~?/[\w.-]+/[^\s\"',:]*")
 CASINGS: dict[str, Callable[[str], str]] = {"lower": str.lower, "upper": str.upper}
 
 
 def written_by_hand(path: Path) -> tuple[Mapping[str, Any], list[Document]]:
-    """What a card says, and its sentences as documents."""
+    """The texts of a card, and its sentences as documents."""
     about = yaml.safe_load(path.read_text(encoding="utf-8"))
     return about, [Document(one["text"], _entities(one["text"], one["entities"])) for one in about["sentences"]]
 
 
 def texts_by_hand(path: Path) -> list[Document]:
-    """Its longer texts; the id says what each is."""
+    """The longer example texts of a card; the id is the name of the text."""
     listed = yaml.safe_load(path.read_text(encoding="utf-8")).get("texts", [])
     return [Document(one["text"], _entities(one["text"], one["entities"]), id=one["name"]) for one in listed]
 
 
 def _entities(text: str, listed: Iterable[tuple[str, str]]) -> tuple[Entity, ...]:
-    """Entities by their words; each stands where it does first, and one that is named again where it does next."""
+    """Entities given by their words: the first occurrence, and the next one for an entity that is listed again."""
     found: list[Entity] = []
     for label, words in listed:
         entity = _entity(text, label, words, 0)
@@ -64,7 +63,7 @@ def _entities(text: str, listed: Iterable[tuple[str, str]]) -> tuple[Entity, ...
 
 
 def _entity(text: str, label: str, words: str, place: int) -> Entity:
-    """Every fragment at its first place behind the one before it."""
+    """Each fragment is the first occurrence after the fragment before."""
     fragments = []
     for part in words.split(GAP):
         start = text.index(part, place)
@@ -74,7 +73,7 @@ def _entity(text: str, label: str, words: str, place: int) -> Entity:
 
 
 def in_casing(documents: Sequence[Document], change: Callable[[str], str]) -> list[Document]:
-    """The documents in another casing; letters that would become several stay as they are."""
+    """The documents in another casing; letters that would become several are kept."""
     return [replace(one, text=_changed(one.text, change)) for one in documents]
 
 
@@ -83,11 +82,12 @@ def _changed(text: str, change: Callable[[str], str]) -> str:
 
 
 def compared(recognizer: Recognizer, documents: Sequence[Document]) -> list[dict[str, Any]]:
+    """What the model misses and gets wrong in each document, and its entities drawn."""
     rows = []
     for document, found in zip(documents, recognizer.predict(documents), strict=True):
-        wanted, had = {_shown(e) for e in document.entities}, {_shown(e) for e in found.entities}
-        told = {"missed": sorted(wanted - had), "wrong": sorted(had - wanted)}
-        rows.append({"name": document.id, "text": document.text, **told, "drawn": draw(found, colour=False)})
+        gold, predicted = {_shown(e) for e in document.entities}, {_shown(e) for e in found.entities}
+        mistakes = {"missed": sorted(gold - predicted), "wrong": sorted(predicted - gold)}
+        rows.append({"name": document.id, "text": document.text, **mistakes, "drawn": draw(found, colour=False)})
     return rows
 
 
@@ -96,8 +96,8 @@ def _shown(entity: Entity) -> str:
 
 
 def scores(small: Recognizer, large: Recognizer | None, corpus: str, labels: Mapping[str, frozenset[str]]) -> dict[str, Any]:
-    """Strict scores on a corpus's test part: of the stored model sentence by sentence, in other casings and on whole documents of
-    raw text, and of the model before it was stored, if it is still there."""
+    """Strict scores on a corpus's test part: of the int8 model on sentences, in other casings and on whole documents of raw text,
+    and of the float32 model, if there is one."""
     name = Path(corpus).name
     test = next(path for path in sorted(Path(corpus).glob("test.*")))
     documents = [replace(one, labels=labels.get(name)) for one in anyner.read(str(test)).documents]
@@ -119,17 +119,17 @@ def _whole(recognizer: Recognizer, documents: Sequence[Document]) -> dict[str, A
     return {name: row(recognizer, runs, separator) for name, separator in SEPARATORS.items()}
 
 
-def for_everyone(text: str, names: Mapping[str, str], where: str) -> str:
-    """The text with other names for places of this machine; one that is left is refused."""
+def without_local_paths(text: str, names: Mapping[str, str], where: str) -> str:
+    """The text with paths replaced by names; an absolute path that is left is refused."""
     for old, new in names.items():
         text = re.sub(rf"(?<![\w./-]){re.escape(old)}(?![\w.-])", new.replace("\\", r"\\"), text)
-    if left := _PLACE.search(text):
-        sys.exit(f"{where} names {left[0]}, which is a place of one machine: give it another name with --rename OLD=NEW")
+    if left := _LOCAL_PATH.search(text):
+        sys.exit(f"{where} names {left[0]}, a path of one machine: replace it with --rename OLD=NEW")
     return text
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("model", help="folder of the trained model, or the bundled folder itself")
     parser.add_argument("name", help="name of the bundled model; benchmarks/bundled/NAME.yaml is its card's text")
     parser.add_argument("--corpus", action="append", default=[], help="folder with a test file; may be given again")
@@ -145,8 +145,8 @@ def main() -> None:
     labels = {name: frozenset(listed.split(",")) for name, _, listed in (one.partition("=") for one in arguments.labels)}
     names = dict(one.split("=", 1) for one in arguments.rename)
     began_with = header("bundled")
-    began_with["command"] = for_everyone(_without_renames(began_with["command"]), names, "the command")
-    training_command = for_everyone(arguments.training_command, names, "--training-command")
+    began_with["command"] = without_local_paths(_without_renames(began_with["command"]), names, "the command")
+    training_command = without_local_paths(arguments.training_command, names, "--training-command")
     trained, folder = Path(arguments.model), BUNDLED / arguments.name
     large = None if trained.resolve() == folder else anyner.load(trained, device=arguments.device, precision="float32")
     if large:
@@ -165,15 +165,15 @@ def main() -> None:
         "texts": compared(small, texts_by_hand(HERE / "bundled" / f"{arguments.name}.yaml")),
     }
     write_text(folder / CARD, card(arguments.name, about, small, result))
-    write(result, arguments.output or HERE / "results" / f"bundled-{arguments.name}.json")
+    write_result(result, arguments.output or str(RESULTS / f"bundled-{arguments.name}.json"))
 
 
 def store(model: Recognizer, recipe: Path, folder: Path, names: Mapping[str, str]) -> None:
-    """Writes it as int8; its recipe and config name no place of one machine."""
-    written = for_everyone(recipe.read_text(encoding="utf-8"), names, RECIPE)
+    """Writes the model with int8 weights, and its recipe and config without paths of one machine."""
+    written = without_local_paths(recipe.read_text(encoding="utf-8"), names, RECIPE)
     save(model, folder, "int8", overwrite=True)
     write_text(folder / RECIPE, written)
-    write_text(folder / CONFIG, for_everyone((folder / CONFIG).read_text(encoding="utf-8"), names, CONFIG))
+    write_text(folder / CONFIG, without_local_paths((folder / CONFIG).read_text(encoding="utf-8"), names, CONFIG))
 
 
 def _without_renames(command: str) -> str:
@@ -202,4 +202,4 @@ def card(name: str, about: Mapping[str, Any], model: Recognizer, result: Mapping
 
 
 if __name__ == "__main__":
-    plainly(main)
+    run(main)

@@ -1,4 +1,4 @@
-"""The demo: what the bundled models find, and what a minute of fine-tuning makes of one of them, with scores before and after."""
+"""`make demo`: what the bundled models find, then a minute of fine-tuning, with scores before and after."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 
-from plainly import plainly
+from script import ROOT, run
 
 import anyner
 from anyner.cli.output import table
@@ -20,7 +19,6 @@ from anyner.training.data import read_data
 from anyner.training.progress import TerminalListener
 from anyner.view.terminal import draw
 
-ROOT = Path(__file__).resolve().parent.parent
 RECIPE, FOLDER = ROOT / "recipes/biaffine/demo-bundled.yaml", ROOT / "runs/demo"
 GENERAL = (
     "Angela Merkel met executives of Siemens in Munich on Tuesday.",
@@ -93,4 +91,4 @@ def _percent(share: float) -> str:
 
 
 if __name__ == "__main__":
-    plainly(main)
+    run(main)

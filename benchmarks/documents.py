@@ -1,25 +1,23 @@
-"""What a model reaches on whole documents of raw text, beside sentence by sentence: F1, and entities across sentence ends.
+"""F1 of a model on whole documents of raw text, beside that on single sentences, and entities across sentence ends.
 
 python benchmarks/documents.py runs/mine data/conll03 -o documents-mine.json
 
-Sentences of one `doc` that follow each other are joined by a blank, a line break and an empty line: three at a time, ten at a
-time, and all of them. Those without a `doc` are joined as they follow each other in the file, up to twenty. The model gets the
-text alone.
+Neighbouring sentences of one `doc` are joined by a blank, a line break or an empty line: three at a time, ten at a time, and all
+of them. Sentences without a `doc` are joined in the order of the file, up to twenty. The model gets the text alone.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from plainly import plainly
+from script import parser_of, run, write_result
 
 import anyner
-from anyner.benchmark.record import header, write
+from anyner.benchmark.record import header
 from anyner.corpora.joining import joined, source_documents
 from anyner.document import Document
 from anyner.evaluation.evaluate import evaluate_documents
@@ -31,8 +29,8 @@ _WITHOUT_DOC = 20
 
 
 def crossing(run: Sequence[Document], separator: str, found: Document) -> tuple[int, int]:
-    """Entities found that reach across the end of a sentence, and those of them that are names cut by the corpus: it has one
-    entity right before that place and one of the same label right behind it, as in "Ken" and "Green" of two table rows."""
+    """Predicted entities that cross the end of a sentence, and those of them that are names cut by the corpus: gold has an entity
+    that ends there and one of the same label that starts there, as "Ken" and "Green" of two table rows."""
     ends = list(accumulate(len(one.text) + len(separator) for one in run[:-1]))
     across = [(entity, place) for entity in found.entities for place, end in enumerate(ends) if entity.start < end < entity.end]
     return len({entity for entity, _ in across}), len({entity for entity, place in across if _cut_there(run, place)})
@@ -59,7 +57,7 @@ def row(recognizer: Recognizer, runs: Sequence[Sequence[Document]], separator: s
     return {
         **{key: getattr(score, key) for key in ("precision", "recall", "f1")},
         "texts": len(gold),
-        "crossing": sum(all_of_them for all_of_them, _ in across),
+        "crossing": sum(every for every, _ in across),
         "cut_names": sum(cut for _, cut in across),
     }
 
@@ -73,7 +71,7 @@ def rows(recognizer: Recognizer, documents: Sequence[Document], sizes: Sequence[
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("model", help="folder of a trained model, or the name of a bundled one")
     parser.add_argument("corpus", help="folder with a test file, or a file")
     parser.add_argument("--part", default="test", help="dev for choices, test for results")
@@ -95,10 +93,8 @@ def main() -> None:
         "sentences": len(documents),
         "rows": list(rows(recognizer, documents)),
     }
-    result = {**began_with, "models": [model]}
-    output = Path(arguments.output)
-    write(result, output if output.parent.name else Path(__file__).resolve().parent / "results" / output)
+    write_result({**began_with, "models": [model]}, arguments.output)
 
 
 if __name__ == "__main__":
-    plainly(main)
+    run(main)

@@ -1,4 +1,4 @@
-"""Draws the figures of the pages from benchmarks/results/*.json, as SVG files in docs/figures. Needs `anyner[plots]`.
+"""Plots the figures of the pages from benchmarks/results/*.json, as SVG files in docs/figures. Needs `anyner[plots]`.
 
 python benchmarks/plots.py
 """
@@ -12,33 +12,29 @@ from statistics import mean
 from typing import Any
 
 import matplotlib as mpl
-from columns import slice_f1
 from matplotlib import pyplot as plt
-from rows import Result
-from summary import CORPORA, SHAPES, scored, timed
-from tables import read_results
+from results import CORPORA, SHAPES, Result, Results, read_results, scored, slice_f1, timed
+from script import RESULTS, ROOT, parser_of
 
-ROOT = Path(__file__).resolve().parent.parent
 FIGURES = ROOT / "docs/figures"
 SMALL, ALL_SHAPES = "minilm", "genia_disc"
-"""The encoder and the corpus that the figures over all architectures are about."""
-Results = list[tuple[str, Result]]
+"""The encoder of the plots over all architectures, and the corpus of the plot by shape."""
 MARKERS = "osD^v"
 INK, ACCENT, PALE = "#1f2937", "#2563eb", "#bfdbfe"
 
 
-def offsets(result: dict[str, Any], path: Path) -> None:
-    """Figure 3 of Locate and Label: how far boundaries were moved."""
+def offsets(result: Result, path: Path) -> None:
+    """Figure 3 of Locate and Label: how far the regressor moves boundaries."""
     counts = result["offsets"]
     figure, axes = plt.subplots(figsize=(5.2, 2.6))
     bars = axes.bar(list(counts), list(counts.values()), color=ACCENT, width=0.6)
     axes.bar_label(bars, fmt="{:,.0f}", color=INK, fontsize=8, padding=2)
     axes.set(xlabel="words a boundary was moved by", ylabel="boundaries")
-    finished(figure, axes, path)
+    save(figure, axes, path)
 
 
-def lengths(result: dict[str, Any], path: Path) -> None:
-    """Table 2 of Locate and Label: F1 by length, lengths that no seed had in training set apart."""
+def lengths(result: Result, path: Path) -> None:
+    """Table 2 of Locate and Label: F1 by length; lengths without a seed in training are pale."""
     rows = result["lengths"]
     figure, axes = plt.subplots(figsize=(6.4, 2.8))
     colours = [ACCENT if row["seed_in_training"] else PALE for row in rows]
@@ -47,11 +43,11 @@ def lengths(result: dict[str, Any], path: Path) -> None:
     axes.bar_label(bars, labels=[f"{row['gold']:,}" for row in rows], color=INK, fontsize=7, padding=2)
     axes.set(xlabel="words (numbers: gold entities; pale: no seed had this length in training)", ylabel="strict F1, %")
     axes.set_ylim(0, 105)
-    finished(figure, axes, path)
+    save(figure, axes, path)
 
 
-def steps_and_spans(result: dict[str, Any], path: Path) -> None:
-    """Figures 3 and 4 of DiffusionNER: F1 and speed over denoising steps, one line for each number of spans."""
+def steps_and_spans(result: Result, path: Path) -> None:
+    """Figures 3 and 4 of DiffusionNER: F1 and speed by denoising steps, a line for each number of spans."""
     figure, panels = plt.subplots(1, 2, figsize=(7.6, 2.9))
     every = sorted({point["spans"] for point in result["curves"]})
     for place, spans in enumerate(every):
@@ -64,11 +60,11 @@ def steps_and_spans(result: dict[str, Any], path: Path) -> None:
     panels[1].set(xlabel="denoising steps", ylabel="sentences a second", ylim=(0, None))
     panels[0].legend(fontsize=7, frameon=False)
     panels[1].spines[["top", "right"]].set_visible(False)
-    finished(figure, panels[0], path)
+    save(figure, panels[0], path)
 
 
-def refinement(result: dict[str, Any], path: Path) -> None:
-    """The noise a prediction starts from, and below it the answers of each denoising step; thick: many spans are alike."""
+def refinement(result: Result, path: Path) -> None:
+    """The noise that a prediction starts from, then the spans after each denoising step; a thick line is many equal spans."""
     words, steps = result["words"], result["steps"]
     rows = [("noise", steps[0]["spans"])]
     rows += [(f"answers of step {number}", step["answers"]) for number, step in enumerate(steps, 1)]
@@ -84,11 +80,11 @@ def refinement(result: dict[str, Any], path: Path) -> None:
     axes.set_yticks([-row - 0.45 for row in range(len(rows))], [name for name, _ in rows])
     axes.set(xlim=(-0.6, len(words) - 0.4), ylim=(-len(rows), 0.1))
     axes.spines[["bottom", "left"]].set_visible(False)
-    finished(figure, axes, path)
+    save(figure, axes, path)
 
 
-def growth(result: dict[str, Any], path: Path) -> None:
-    """The entities of a sentence, each a line through its words; dashed where it passes over words that are not its own."""
+def growth(result: Result, path: Path) -> None:
+    """The entities of a sentence, each a line through its words; dashed over words that are not its own."""
     words, entities = result["words"], result["entities"]
     figure, axes = plt.subplots(figsize=(7.6, 0.7 + 0.34 * len(entities)))
     for row, entity in enumerate(entities):
@@ -109,11 +105,11 @@ def growth(result: dict[str, Any], path: Path) -> None:
     axes.set_yticks([-row for row in range(len(entities))], [entity["label"] for entity in entities])
     axes.set(xlim=(-0.6, len(words) - 0.4), ylim=(-len(entities) + 0.4, 0.6))
     axes.spines[["bottom", "left"]].set_visible(False)
-    finished(figure, axes, path)
+    save(figure, axes, path)
 
 
 def f1_and_speed(results: Results, path: Path) -> None:
-    """Every architecture with a small encoder: strict F1 on test against sentences a second, one panel for each corpus."""
+    """Strict F1 on test against sentences a second, every architecture with the small encoder, a panel for each corpus."""
     runs, speeds = scored(results), {key: one for key, one in timed(results).items() if key[1] == SMALL}
     corpora = [corpus for corpus in CORPORA if any(key[2] == corpus for key in speeds)]
     if not corpora:
@@ -137,17 +133,17 @@ def f1_and_speed(results: Results, path: Path) -> None:
     for unused in panels.flat[len(corpora) :]:
         unused.set_visible(False)
     panels[0][0].legend(fontsize=7, frameon=False)
-    finished(figure, panels[0][0], path)
+    save(figure, panels[0][0], path)
 
 
 def _f1_and_interval(runs: list[Result]) -> tuple[float, float, float]:
-    """The ends of the interval around the score, each and the score itself as the mean over seeds."""
+    """Low end of the interval, F1 and high end, each a mean over seeds."""
     low, high = (mean(run["test"]["strict_f1_interval"][end] for run in runs) for end in (0, 1))
     return low, mean(run["test"]["strict"]["f1"] for run in runs), high
 
 
 def f1_by_shape(results: Results, path: Path) -> None:
-    """Every architecture with a small encoder on the corpus that has all shapes."""
+    """F1 by shape, every architecture with the small encoder, on a corpus that has all shapes."""
     runs = {key[0]: own for key, own in scored(results).items() if key[1:] == (SMALL, ALL_SHAPES)}
     if not runs:
         return
@@ -162,15 +158,16 @@ def f1_by_shape(results: Results, path: Path) -> None:
     axes.set_xticks([x + 0.4 - width / 2 for x in range(len(SHAPES))], list(SHAPES))
     axes.set(ylabel="strict F1, %", ylim=(0, 100))
     axes.legend(fontsize=7, frameon=False, ncols=3)
-    finished(figure, axes, path)
+    save(figure, axes, path)
 
 
 def _shade(place: int, number: int) -> Any:
-    """The colour of one of several architectures, dark to light."""
+    """The colour of an architecture, from dark to light."""
     return mpl.colormaps["viridis"](0.1 + 0.8 * place / max(number - 1, 1))
 
 
-def finished(figure: Any, axes: Any, path: Path) -> None:
+def save(figure: Any, axes: Any, path: Path) -> None:
+    """Writes the figure; the same results give the same bytes."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.tick_params(colors=INK, labelsize=8)
     figure.tight_layout()
@@ -180,22 +177,24 @@ def finished(figure: Any, axes: Any, path: Path) -> None:
     print(path.relative_to(ROOT))
 
 
-DRAWN = (
+PLOTS = (
     ("locate_label", "-offsets", offsets),
     ("locate_label", "-lengths", lengths),
     ("diffusion", "", steps_and_spans),
     ("refinement", "", refinement),
     ("growth", "", growth),
 )
+"""The kind of a results file, what is added to its name, and the plot."""
 
 
 def main() -> None:
+    parser_of(__doc__).parse_args()
     mpl.rcParams.update({"svg.hashsalt": "anyner", "font.size": 9, "axes.labelsize": 8})
-    results = read_results(ROOT / "benchmarks/results")
+    results = read_results(RESULTS)
     for name, result in results:
-        for what, ending, draw in DRAWN:
+        for what, ending, plot in PLOTS:
             if result["what"] == what:
-                draw(result, FIGURES / f"{Path(name).stem}{ending}.svg")
+                plot(result, FIGURES / f"{Path(name).stem}{ending}.svg")
     f1_and_speed(results, FIGURES / "f1-and-speed.svg")
     f1_by_shape(results, FIGURES / "f1-by-shape.svg")
 

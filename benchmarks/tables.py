@@ -1,66 +1,367 @@
-"""Writes the tables of the pages, and the texts drawn there, from benchmarks/results/*.json.
+"""Writes the tables of README.md, benchmarks/README.md and docs/*.md from benchmarks/results/*.json.
 
-A table stands between `<!-- table: KIND -->` and `<!-- end -->`; KIND is one of benchmarks/columns.py or
-benchmarks/summary.py. `column=value` behind it keeps the rows that have this there, and leaves the column out, as in
-`<!-- table: speed architecture=set_gner -->`. The texts that a bundled model was tried on stand between `<!-- texts: MODEL -->`
-and `<!-- end -->`.
+A table stands between `<!-- table: NAME -->` and `<!-- end -->`; NAME is a key of TABLES or SUMMARIES below. `column=value`
+after the name keeps the rows with this value and drops the column, as in `<!-- table: speed architecture=set_gner -->`.
+The example texts of a bundled model stand between `<!-- texts: MODEL -->` and `<!-- end -->`.
 
 python benchmarks/tables.py            writes them
-python benchmarks/tables.py --check    fails if one of them is not what the results say
+python benchmarks/tables.py --check    fails if a page differs from the results
 """
 
 from __future__ import annotations
 
-import json
 import re
 import sys
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
+from statistics import mean, stdev
+from typing import TypeVar
 
-from columns import KINDS
-from rows import Result
-from summary import SUMMARIES, Row
+from papers.tables import DIFFUSION_NER, LOCATE_LABEL, SET_GNER, mebibytes
+from results import (
+    CORPORA,
+    LENGTHS,
+    SHAPES,
+    Columns,
+    Key,
+    Result,
+    Results,
+    Table,
+    architecture_of,
+    corpus_of,
+    encoder_of,
+    one_row,
+    percent,
+    read_results,
+    recipe_value,
+    row_list,
+    scored,
+    slice_f1,
+    slice_size,
+    timed,
+)
+from script import RESULTS, ROOT, parser_of
 
-ROOT = Path(__file__).resolve().parent.parent
+from anyner.training.config import TrainingConfig
+
 PAGES = ("README.md", "benchmarks/README.md", *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/*.md")))
-_MARKED = re.compile(r"(<!-- table: (\w+)((?: [^\s=]+=[^\s=]+)*) -->\n).*?(<!-- end -->)", re.DOTALL)
+_TABLE = re.compile(r"(<!-- table: (\w+)((?: [^\s=]+=[^\s=]+)*) -->\n).*?(<!-- end -->)", re.DOTALL)
 _TEXTS = re.compile(r"(<!-- texts: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _NOTHING = "No results yet.\n"
+Row = Mapping[str, str]
+Found = TypeVar("Found")
 
 
-def table(kind: str, results: Iterable[tuple[str, Result]], only: Mapping[str, str]) -> str:
-    """The rows of one kind, by file name, of which the columns named in `only` have that value."""
-    rows = SUMMARIES[kind](results) if kind in SUMMARIES else _rows(kind, results)
-    kept = [row for row in rows if all(row[name].strip("`") == value for name, value in only.items())]
+# Cells of tables in which a row comes from one results file.
+
+
+def _device(result: Result) -> str:
+    return str(result["machine"]["device"])
+
+
+def _training_seconds(result: Result) -> str:
+    """Trainings that shared a GPU slow each other down, so their number stands beside the time."""
+    together = result.get("runs_side_by_side", 1)
+    return f"{result['training_seconds']:,.0f}" + (f" ({together} runs side by side)" if together > 1 else "")
+
+
+def _interval(result: Result) -> str:
+    low, high = result["test"]["strict_f1_interval"]
+    return f"{100 * low:.1f} to {100 * high:.1f}"
+
+
+def _slice(group: str, name: str, result: Result) -> str:
+    return percent(slice_f1(group, name, result), 1)
+
+
+def _trainings(on_test: bool) -> Callable[[Result], Iterable[Result]]:
+    return lambda result: [result] if result["what"] == "accuracy" and ("test" in result) == on_test else []
+
+
+def _disagreement(counts: Mapping[str, float]) -> str:
+    return f"{counts['found_by_one']:,} of {counts['entities']:,} entities"
+
+
+def _bundled(result: Result) -> Iterable[Result]:
+    """A row for each corpus that a bundled model was scored on."""
+    if result["what"] != "bundled":
+        return []
+    return [{"model": result["name"], "bytes": result["bytes"], **scores} for scores in result["corpora"]]
+
+
+def _tenths(key: str, scores: Result) -> str:
+    return percent(scores.get(key), 1)
+
+
+def _whole_f1(joined_by: str, scores: Result) -> str:
+    return "" if not scores.get("whole") else percent(scores["whole"][joined_by]["f1"], 1)
+
+
+def _whole_crossing(joined_by: str, scores: Result) -> str:
+    """Entities across the end of a sentence, and how many of them are names that the corpus itself cuts there."""
+    if not (read := (scores.get("whole") or {}).get(joined_by)):
+        return ""
+    return f"{read['crossing']} ({read['cut_names']} cut names)" if read["crossing"] else "0"
+
+
+def _document_row(read: str, joined_by: str | None, model: Result) -> Result | None:
+    return next((row for row in model["rows"] if (row["read"], row["joined_by"]) == (read, joined_by)), None)
+
+
+def _document_f1(read: str, joined_by: str | None, model: Result) -> str:
+    row = _document_row(read, joined_by, model)
+    return "" if row is None else percent(row["f1"], 1)
+
+
+def _document_crossing(joined_by: str, model: Result) -> str:
+    row = _document_row("whole documents", joined_by, model)
+    return "" if row is None else f"{row['crossing']:,}"
+
+
+def _windows(result: Result) -> Iterable[Result]:
+    """A row for each window size and each way to cut the corpus into texts."""
+    if result["what"] != "windows":
+        return []
+    ways = {"documents": "each document", "one_text": "all as one text"}
+    about = {"model": result["model"], "corpus": result["corpus"]}
+    return [{**about, "read": read, **row} for way, read in ways.items() for row in result[way]]
+
+
+_MODEL: Columns = {
+    "corpus": corpus_of,
+    "architecture": architecture_of,
+    "encoder": encoder_of,
+    "seed": lambda r: str(r["seed"]),
+}
+_DEV: Columns = {"dev F1": lambda r: percent(r["dev_f1"])}
+_TEST: Columns = {"test F1": lambda r: percent(r["test"]["strict"]["f1"])}
+_TRAINING: Columns = {
+    "training, s": _training_seconds,
+    "sentences/s": lambda r: f"{r['training_sentences_per_second']:,.0f}",
+    "batch": lambda r: str(recipe_value(r, "training", "batch_sentences") or TrainingConfig().batch_sentences),
+    "peak, GB": lambda r: f"{r['peak_gpu_bytes'] / 1e9:.1f}" if r.get("peak_gpu_bytes") else "",
+    "device": _device,
+}
+TABLES: Mapping[str, Table] = {
+    "accuracy": Table(_trainings(on_test=True), {**_MODEL, **_DEV, **_TEST, "95 % interval": _interval, **_TRAINING}),
+    "dev_only": Table(_trainings(on_test=False), {**_MODEL, **_DEV, **_TRAINING}),
+    "shapes": Table(
+        _trainings(on_test=True),
+        {
+            **_MODEL,
+            **_TEST,
+            **{shape: partial(_slice, "shape", shape) for shape in ("flat", "nested", "crossing", "overlapped")},
+            "discontinuous": partial(_slice, "discontinuous", "mentions"),
+        },
+    ),
+    "speed": Table(
+        one_row("speed"),
+        {
+            "corpus": lambda r: r["corpus"],
+            "architecture": lambda r: r["architecture"],
+            "encoder": lambda r: r["encoder"],
+            "documents": lambda r: f"{r['documents']:,}",
+            "device ratio": lambda r: f"{r['device_ratio']:.2f}",
+            "end to end, sentences/s": lambda r: f"{r['end_to_end_sentences_per_second']:,.0f}",
+            "end-to-end ratio": lambda r: f"{r['end_to_end_ratio']:.2f}",
+            "device": _device,
+        },
+    ),
+    "memory": Table(
+        one_row("memory"),
+        {
+            "words": lambda r: " / ".join(f"{one['words']:,}" for one in r["documents"]),
+            "coverage": lambda r: " / ".join(f"{one['coverage']:g}" for one in r["documents"]),
+            "beyond text and entities, MiB": lambda r: " / ".join(mebibytes(one["beyond_bytes"]) for one in r["documents"]),
+            "growth, MiB": lambda r: mebibytes(r["growth_beyond_bytes"]),
+            "device": _device,
+        },
+    ),
+    "agreement": Table(
+        one_row("agreement"),
+        {
+            "documents": lambda r: f"{r['documents']:,}",
+            "float32, other batches": lambda r: _disagreement(r["float32_between_batches"]),
+            "bfloat16, other batches": lambda r: _disagreement(r["bfloat16_between_batches"]),
+            "bfloat16 against float32": lambda r: _disagreement(r["bfloat16_against_float32"]),
+            "device": _device,
+        },
+    ),
+    "latency": Table(
+        row_list("one sentence", "models"),
+        {
+            "model": lambda costs: f"`{costs['name']}`",
+            "times its encoder": lambda costs: f"{costs['ratio']:.2f}",
+            "at least": lambda costs: f"{costs['by_sentence'][0]['ratio']:.2f}",
+            "at most": lambda costs: f"{costs['by_sentence'][-1]['ratio']:.2f}",
+            "milliseconds": lambda costs: f"{costs['milliseconds']:.0f}",
+            "loads in, s": lambda costs: f"{costs['load_seconds']:.1f}",
+        },
+    ),
+    "bundled": Table(
+        _bundled,
+        {
+            "model": lambda scores: f"`{scores['model']}`",
+            "corpus": lambda scores: scores["corpus"],
+            "documents": lambda scores: f"{scores['documents']:,}",
+            "F1": partial(_tenths, "f1"),
+            "discontinuous F1": partial(_tenths, "discontinuous_f1"),
+            "F1 in lower case": partial(_tenths, "lower"),
+            "F1 in upper case": partial(_tenths, "upper"),
+            "whole documents, blank": partial(_whole_f1, "blank"),
+            "whole documents, line break": partial(_whole_f1, "line break"),
+            "across sentence ends, blank": partial(_whole_crossing, "blank"),
+            "across sentence ends, line break": partial(_whole_crossing, "line break"),
+            "size, MB": lambda scores: f"{scores['bytes'] / 1e6:.1f}",
+        },
+    ),
+    "documents": Table(
+        row_list("documents", "models"),
+        {
+            "corpus": lambda model: model["corpus"],
+            "part": lambda model: model["part"],
+            "architecture": lambda model: model["architecture"],
+            "trained on": lambda model: model.get("trained_on", ""),
+            "sentence by sentence": partial(_document_f1, "sentence by sentence", None),
+            "three, blank": partial(_document_f1, "three sentences", "blank"),
+            "ten, blank": partial(_document_f1, "ten sentences", "blank"),
+            "whole, blank": partial(_document_f1, "whole documents", "blank"),
+            "whole, line break": partial(_document_f1, "whole documents", "line break"),
+            "whole, empty line": partial(_document_f1, "whole documents", "empty line"),
+            "across ends, blank": partial(_document_crossing, "blank"),
+            "across ends, line break": partial(_document_crossing, "line break"),
+        },
+    ),
+    "windows": Table(
+        _windows,
+        {
+            "model": lambda row: f"`{row['model']}`",
+            "corpus": lambda row: row["corpus"],
+            "read": lambda row: row["read"],
+            "window, pieces": lambda row: f"{row['window']}",
+            "F1": lambda row: percent(row["f1"], 1),
+            "entities": lambda row: f"{row['entities']:,}",
+            "only here": lambda row: f"{row['only_here']:,}",
+            "only with 512": lambda row: f"{row['only_with_the_largest']:,}",
+        },
+    ),
+    **DIFFUSION_NER,
+    **LOCATE_LABEL,
+    **SET_GNER,
+}
+
+
+# Tables over many results files, with means over seeds.
+
+
+def mean_and_spread(f1: list[float]) -> str:
+    """Mean in percent, standard deviation and number of seeds; of one seed its score alone."""
+    if len(f1) < 2:
+        return "".join(percent(one, 1) for one in f1)
+    return f"{percent(mean(f1), 1)} ± {percent(stdev(f1), 1)} ({len(f1)})"
+
+
+def _by_corpus(found: Mapping[Key, Found], cell: Callable[[Found], str]) -> list[Row]:
+    """A row for each architecture and encoder, a column for each corpus."""
+    rows: list[Row] = []
+    for architecture, encoder in sorted({key[:2] for key in found if key[2] in CORPORA}):
+        keys = {corpus: (architecture, encoder, corpus) for corpus in CORPORA}
+        cells = {corpus: cell(found[key]) if key in found else "" for corpus, key in keys.items()}
+        rows.append({"architecture": architecture, "encoder": encoder, **cells})
+    return rows
+
+
+def _by_slice(found: Mapping[Key, list[Result]], slices: Mapping[str, tuple[str, str]]) -> list[Row]:
+    """A row for each corpus, encoder and architecture, a column for each slice."""
+    rows: list[Row] = []
+    for corpus, encoder, architecture in sorted((key[2], key[1], key[0]) for key in found):
+        runs = found[architecture, encoder, corpus]
+        cells = {
+            name: mean_and_spread([f1 for run in runs if (f1 := slice_f1(*one, run)) is not None]) for name, one in slices.items()
+        }
+        rows.append({"corpus": corpus, "encoder": encoder, "architecture": architecture, **cells})
+    return rows
+
+
+def matrix(results: Results) -> list[Row]:
+    """Strict F1 of every architecture and encoder on every corpus."""
+    return _by_corpus(scored(results), lambda runs: mean_and_spread([own["test"]["strict"]["f1"] for own in runs]))
+
+
+def by_shape(results: Results) -> list[Row]:
+    """Strict F1 on entities of each shape."""
+    return _by_slice(scored(results), SHAPES)
+
+
+def by_length(results: Results) -> list[Row]:
+    """Strict F1 by length in words; the first row of a corpus counts its entities, as a score on few of them says little."""
+    found = scored(results)
+    rows: list[Row] = []
+    for (corpus, encoder), group in groupby(_by_slice(found, LENGTHS), key=itemgetter("corpus", "encoder")):
+        architectures = list(group)
+        run = found[architectures[0]["architecture"], encoder, corpus][0]
+        sizes = {name: f"{size:,}" if (size := slice_size(*one, run)) else "" for name, one in LENGTHS.items()}
+        rows += [{"corpus": corpus, "encoder": encoder, "architecture": "entities", **sizes}, *architectures]
+    return rows
+
+
+def rates(results: Results) -> list[Row]:
+    """Sentences a second, from documents to documents."""
+    return _by_corpus(timed(results), lambda one: f"{one['end_to_end_sentences_per_second']:,.0f}")
+
+
+def device_ratios(results: Results) -> list[Row]:
+    """Time of encoder and head over that of the encoder alone."""
+    return _by_corpus(timed(results), lambda one: f"{one['device_ratio']:.2f}")
+
+
+def timing_noise(results: Results) -> list[Row]:
+    """Tokenising and encoding is the same work beside every architecture: its longest time over its shortest."""
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for (_, encoder, corpus), one in timed(results).items():
+        found[encoder, corpus].append(one["tokenise_and_encode_seconds"])
+    noise = {key: f"{max(seconds) / min(seconds):.2f}" for key, seconds in found.items()}
+    encoders = sorted({encoder for encoder, _ in noise})
+    return [{"encoder": encoder, **{corpus: noise.get((encoder, corpus), "") for corpus in CORPORA}} for encoder in encoders]
+
+
+SUMMARIES: Mapping[str, Callable[[Results], list[Row]]] = {
+    one.__name__: one for one in (matrix, by_shape, by_length, rates, device_ratios, timing_noise)
+}
+
+
+# Pages.
+
+
+def table(name: str, results: Results, only: Mapping[str, str]) -> str:
+    """A table in Markdown, of the rows that have the values in `only`; empty columns are left out."""
+    rows = SUMMARIES[name](results) if name in SUMMARIES else _file_rows(TABLES[name], results)
+    kept = [row for row in rows if all(row[column].strip("`") == value for column, value in only.items())]
     if not kept:
         return _NOTHING
-    shown = [name for name in kept[0] if name == "file" or (name not in only and any(row[name] for row in kept))]
-    lines = [shown, ["---"] * len(shown), *([row[name] for name in shown] for row in kept)]
+    shown = [column for column in kept[0] if column == "file" or (column not in only and any(row[column] for row in kept))]
+    lines = [shown, ["---"] * len(shown), *([row[column] for column in shown] for row in kept)]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def _rows(kind: str, results: Iterable[tuple[str, Result]]) -> list[Row]:
-    columns = KINDS[kind].columns
+def _file_rows(kind: Table, results: Results) -> list[Row]:
     return [
-        {**{name: cell(row) for name, cell in columns.items()}, "file": f"`{file}`"}
+        {**{column: cell(row) for column, cell in kind.columns.items()}, "file": f"`{file}`"}
         for file, result in results
-        for row in KINDS[kind].rows(result)
+        for row in kind.rows(result)
     ]
 
 
-def texts(model: str, results: Iterable[tuple[str, Result]]) -> str:
-    """Every text as the model reads it."""
+def texts(model: str, results: Results) -> str:
+    """The example texts of a bundled model, with the entities it finds."""
     found = next(result["texts"] for _, result in results if result["what"] == "bundled" and result["name"] == model)
     return "\n".join(f"{one['name'].capitalize()}:\n\n```text\n{one['drawn']}\n```\n" for one in found)
 
 
-def read_results(folder: Path) -> list[tuple[str, Result]]:
-    files = sorted(folder.glob("*.json"))
-    read = [(path.name, json.loads(path.read_text(encoding="utf-8"))) for path in files]
-    return [(name, result) for name, result in read if isinstance(result, dict) and "what" in result]
-
-
-def filled(page: str, results: Iterable[tuple[str, Result]]) -> str:
+def filled(page: str, results: Results) -> str:
     """The page with every marked table and text written anew."""
     listed = list(results)
 
@@ -69,22 +370,29 @@ def filled(page: str, results: Iterable[tuple[str, Result]]) -> str:
         return found[1] + table(found[2], listed, only) + found[4]
 
     drawn = _TEXTS.sub(lambda found: found[1] + texts(found[2], listed) + found[3], page)
-    return _MARKED.sub(written, drawn)
+    return _TABLE.sub(written, drawn)
 
 
-def main() -> int:
-    results = read_results(ROOT / "benchmarks/results")
-    stale = []
+def update_pages(check: bool = False) -> list[str]:
+    """Writes the pages that differ from the results, unless only checked, and names them."""
+    results, stale = read_results(RESULTS), []
     for name in PAGES:
         path = ROOT / name
         page = path.read_text(encoding="utf-8")
         if (new := filled(page, results)) != page:
             stale.append(name)
-            if "--check" not in sys.argv[1:]:
+            if not check:
                 path.write_text(new, encoding="utf-8")
     for name in stale:
-        print(f"{name}: {'differs from the results' if '--check' in sys.argv[1:] else 'written'}")
-    return 1 if stale and "--check" in sys.argv[1:] else 0
+        print(f"{name}: {'differs from the results' if check else 'written'}")
+    return stale
+
+
+def main() -> int:
+    parser = parser_of(__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a page differs from the results")
+    check = parser.parse_args().check
+    return 1 if update_pages(check) and check else 0
 
 
 if __name__ == "__main__":

@@ -1,23 +1,22 @@
-"""How far a model's answer depends on where a long document is cut: the same documents, read in windows of several sizes.
+"""How far predictions depend on the window size: the same long documents, read in windows of several sizes.
 
 python benchmarks/windows.py general-en data/conll03 -o windows-general-en.json
 
-Sentences of one `doc` are joined by line breaks, and all documents once more into one long text. An answer is compared with that
-of the largest window, and with the gold.
+Sentences of one `doc` are joined by line breaks, and all documents once more into one long text. Predictions are compared with
+those of the largest window, and with the gold.
 """
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from documents import in_runs
-from plainly import plainly
+from script import parser_of, run, write_result
 
 import anyner
-from anyner.benchmark.record import header, write
+from anyner.benchmark.record import header
 from anyner.corpora.joining import joined
 from anyner.document import Document
 from anyner.evaluation.evaluate import evaluate_documents
@@ -54,7 +53,7 @@ def rows(recognizer: Recognizer, gold: Sequence[Document]) -> list[dict[str, Any
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("model", help="folder of a trained model, or the name of a bundled one")
     parser.add_argument("corpus", help="folder with a test file")
     parser.add_argument("--device", default=None)
@@ -71,9 +70,8 @@ def main() -> None:
         "documents": rows(recognizer, whole),
         "one_text": rows(recognizer, [joined(whole, "\n\n")]),
     }
-    output = Path(arguments.output)
-    write(result, output if output.parent.name else Path(__file__).resolve().parent / "results" / output)
+    write_result(result, arguments.output)
 
 
 if __name__ == "__main__":
-    plainly(main)
+    run(main)

@@ -2,7 +2,7 @@
 
 Importing it makes the architecture `sequence` known to the process:
 
-python benchmarks/accuracy.py recipes/set_gner/cadec.yaml --plugin rival --set architecture=sequence
+python benchmarks/reproduce.py train recipes/set_gner/cadec.yaml --plugin rival --set architecture=sequence
 
 It shares encoder, word vectors, decoder and copy output with `set_gner`; only what is written differs.
 """

@@ -61,11 +61,11 @@ def test_another_casing_keeps_every_place(bundle: ModuleType) -> None:
 def test_places_of_one_machine_get_a_name_or_are_refused(bundle: ModuleType) -> None:
     recipe = "data: {folder: /srv/data/genia}\nencoder: {source: models/minilm}\n# see https://example.org/a/b, P / R\n"
     names = {"/srv/data": "data", "models/minilm": "owner/minilm"}
-    named = bundle.for_everyone(recipe, names, "recipe.yaml")
+    named = bundle.without_local_paths(recipe, names, "recipe.yaml")
     assert "folder: data/genia}" in named and "source: owner/minilm" in named and "https://example.org/a/b" in named
     for left in (recipe, '"source": "/srv/models/minilm"', "~/models/minilm"):
         with pytest.raises(SystemExit, match="--rename"):
-            bundle.for_everyone(left, {}, "recipe.yaml")
+            bundle.without_local_paths(left, {}, "recipe.yaml")
 
 
 def test_a_model_is_stored_measured_and_described(bundle: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

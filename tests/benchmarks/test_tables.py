@@ -56,50 +56,50 @@ RESULTS = [
 
 
 @pytest.fixture
-def summary(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def tables(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    return import_module("summary")
+    return import_module("tables")
 
 
-def test_a_row_has_the_mean_and_the_spread_over_seeds(summary: ModuleType) -> None:
+def test_a_row_has_the_mean_and_the_spread_over_seeds(tables: ModuleType) -> None:
     two_of_three = 100 * 2 * 2 / 5
     expected = f"{(two_of_three + 100) / 2:.1f} ± {(100 - two_of_three) / 2**0.5:.1f} (2)"
-    first, second = summary.matrix(RESULTS)
+    first, second = tables.matrix(RESULTS)
     assert (first["architecture"], first["genia_disc"], first["cadec"]) == ("biaffine", expected, "")
     assert (second["architecture"], second["genia_disc"]) == ("set_gner", "50.0")
 
 
-def test_shapes_are_told_apart(summary: ModuleType) -> None:
-    biaffine, generated = summary.by_shape(RESULTS)
+def test_shapes_are_told_apart(tables: ModuleType) -> None:
+    biaffine, generated = tables.by_shape(RESULTS)
     assert biaffine["nested"] == "100.0 ± 0.0 (2)"
     assert generated["nested"] == "0.0"
     assert generated["discontinuous"] == "100.0"
     assert biaffine["discontinuous"].startswith("50.0")
 
 
-def test_lengths_stand_below_the_number_of_their_entities(summary: ModuleType) -> None:
-    counts, biaffine, generated = summary.by_length(RESULTS)
+def test_lengths_stand_below_the_number_of_their_entities(tables: ModuleType) -> None:
+    counts, biaffine, generated = tables.by_length(RESULTS)
     assert (counts["architecture"], counts["1"], counts["2"], counts["3"], counts["4"]) == ("entities", "1", "1", "1", "")
     assert (biaffine["architecture"], biaffine["1"]) == ("biaffine", "100.0 ± 0.0 (2)")
     assert (generated["architecture"], generated["1"], generated["2"], generated["4"]) == ("set_gner", "0.0", "100.0", "")
     assert counts["corpus"] == generated["corpus"] == "genia_disc"
-    assert len(summary.by_length([*RESULTS, run("biaffine", "cadec", 0, (GAP,))])) == 5
+    assert len(tables.by_length([*RESULTS, run("biaffine", "cadec", 0, (GAP,))])) == 5
 
 
-def test_speed_stands_where_a_score_on_test_is(summary: ModuleType) -> None:
-    first, second = summary.rates(RESULTS)
+def test_speed_stands_where_a_score_on_test_is(tables: ModuleType) -> None:
+    first, second = tables.rates(RESULTS)
     assert (first["architecture"], first["encoder"], first["genia_disc"], first["cadec"]) == ("biaffine", "minilm", "900", "")
     assert (second["architecture"], second["genia_disc"]) == ("set_gner", "3,000")
-    assert [row["genia_disc"] for row in summary.device_ratios(RESULTS)] == ["1.50", "1.50"]
+    assert [row["genia_disc"] for row in tables.device_ratios(RESULTS)] == ["1.50", "1.50"]
 
 
-def test_noise_is_how_far_times_of_the_same_work_lie_apart(summary: ModuleType) -> None:
-    (minilm,) = summary.timing_noise(RESULTS)
+def test_noise_is_how_far_times_of_the_same_work_lie_apart(tables: ModuleType) -> None:
+    (minilm,) = tables.timing_noise(RESULTS)
     assert (minilm["encoder"], minilm["genia_disc"], minilm["cadec"]) == ("minilm", f"{3000 / 900:.2f}", "")
-    assert summary.timing_noise([]) == []
+    assert tables.timing_noise([]) == []
 
 
-def test_figures_over_all_architectures_are_drawn(summary: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figures_over_all_architectures_are_drawn(tables: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("matplotlib")
     plots = import_module("plots")
     monkeypatch.setattr(plots, "ROOT", tmp_path)

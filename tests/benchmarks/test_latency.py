@@ -1,4 +1,4 @@
-"""The cost of one sentence is measured for every sentence of a bundled model's card."""
+"""Latency is measured for every sentence of a bundled model's card."""
 
 import subprocess
 import sys
@@ -26,7 +26,7 @@ def run_here(command: Sequence[str], **_: object) -> subprocess.CompletedProcess
 
 def test_it_measures_every_sentence_and_loading(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    module = import_module("one_sentence")
+    module = import_module("latency")
     monkeypatch.setattr(module.subprocess, "run", run_here)
     found = module.measured("general-en", repeats=1, runs=1)
     ratios = [one["ratio"] for one in found["by_sentence"]]
@@ -37,7 +37,7 @@ def test_it_measures_every_sentence_and_loading(monkeypatch: pytest.MonkeyPatch)
 
 def test_ratios_are_those_of_sums_and_of_each_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    module = import_module("one_sentence")
+    module = import_module("latency")
     costs = iter([module.Cost(1, 2), module.Cost(3, 12)] + 18 * [module.Cost(1, 1)])
     monkeypatch.setattr(module, "sentence_cost", lambda *_: next(costs))
     monkeypatch.setattr(module, "load_seconds", lambda *_: 0.5)

@@ -1,4 +1,4 @@
-"""The scripts behind the figures run, and what they count adds up."""
+"""The analyses of the papers run, and what they count adds up."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     known = dict(registry._modules())
     monkeypatch.setattr(registry, "_modules", lambda: known)
-    monkeypatch.delitem(sys.modules, "rival", raising=False)  # it registers only where it is imported anew
+    for name in ("rival", "papers.set_gner"):  # the rival registers only where it is imported anew
+        monkeypatch.delitem(sys.modules, name, raising=False)
 
     def run(name: str, *arguments: object) -> None:
-        monkeypatch.setattr(sys, "argv", [f"benchmarks/{name}.py", *map(str, arguments)])
+        monkeypatch.setattr(sys, "argv", [f"benchmarks/{name.replace('.', '/')}.py", *map(str, arguments)])
         importlib.import_module(name).main()
 
     return run
@@ -65,7 +66,7 @@ def result(path: Path) -> dict[str, Any]:
 
 
 def test_the_first_stage_is_counted(script: Script, located: Path, corpus: Path, tmp_path: Path) -> None:
-    script("locate_label", located, corpus, "-o", tmp_path / "out.json")
+    script("papers.locate_label", "stage", located, corpus, "-o", tmp_path / "out.json")
     found = result(tmp_path / "out.json")
     documents = anyner.read(corpus).documents
     predicted = anyner.load(located).predict([document.text for document in documents])
@@ -82,7 +83,7 @@ def test_the_first_stage_is_counted(script: Script, located: Path, corpus: Path,
 
 def test_groups_of_models_are_compared_by_length(script: Script, located: Path, corpus: Path, tmp_path: Path) -> None:
     groups = [f"all lengths={located},{located}", f"same={located},{located}", f"few={located},{located}@all_lengths=false"]
-    script("lengths", *groups, "--corpus", corpus, "--resamples", 50, "-o", tmp_path / "out.json")
+    script("papers.locate_label", "lengths", *groups, "--corpus", corpus, "--resamples", 50, "-o", tmp_path / "out.json")
     first, same, few = result(tmp_path / "out.json")["groups"]
     strict = anyner.evaluate(anyner.load(located), anyner.read(corpus).documents).strict
     assert first["f1"]["all"]["seeds"] == pytest.approx([strict.f1] * 2)
@@ -98,7 +99,8 @@ def test_a_holdout_keeps_documents_together_and_loses_none(script: Script, tmp_p
         for place in range(30)
     ]
     anyner.write(documents, tmp_path / "all.jsonl", "jsonl-tokens")
-    script("holdout", tmp_path / "all.jsonl", tmp_path / "train.jsonl", tmp_path / "dev.jsonl", "--share", 0.2)
+    files = [tmp_path / f"{name}.jsonl" for name in ("all", "train", "dev")]
+    script("papers.locate_label", "holdout", *files, "--share", 0.2)
     train, dev = (anyner.read(tmp_path / f"{name}.jsonl").documents for name in ("train", "dev"))
     assert sorted(document.id or "" for document in (*train, *dev)) == sorted(document.id or "" for document in documents)
     assert len(dev) == 6
@@ -117,14 +119,15 @@ def test_spans_steps_seeds_and_swaps_of_a_diffusion_model_are_measured(script: S
         "recipe",
     )
     model = anyner.train(recipe, tmp_path / "model").folder
-    script("diffusion", model, corpus, "--seeds", 2, "--spans", 5, 60, "--steps", 1, 5, "-o", tmp_path / "out.json")
+    options = ("--seeds", 2, "--spans", 5, 60, "--steps", 1, 5)
+    script("papers.diffusion_ner", "sweep", model, corpus, *options, "-o", tmp_path / "out.json")
     found = result(tmp_path / "out.json")
     assert [(point["spans"], point["steps"]) for point in found["curves"]] == [(5, 1), (5, 5), (60, 1), (60, 5)]
     strict = anyner.evaluate(anyner.load(model), anyner.read(corpus).documents).strict
     assert found["curves"][-1]["f1"] == pytest.approx(strict.f1) == pytest.approx(found["seeds"]["f1"][0])
     assert [row["step"] for row in found["swap"]] == [0, 49, 199, 399, 599, 799, 999]
     assert all(0 <= row["followed"] + row["stayed"] <= 1 for row in found["swap"])
-    script("refinement", model, "Pain in the left knee.", "--steps", 3, "-o", tmp_path / "steps.json")
+    script("papers.diffusion_ner", "trace", model, "Pain in the left knee.", "--steps", 3, "-o", tmp_path / "steps.json")
     refined = result(tmp_path / "steps.json")
     assert refined["words"] == ["Pain", "in", "the", "left", "knee", "."]
     assert [step["step"] for step in refined["steps"]] == [999, 665, 332]
@@ -143,10 +146,11 @@ def test_generation_is_measured_beside_its_rival(script: Script, tmp_path: Path)
     arguments = [argument for change in settings for argument in ("--set", change)]
     recipe = ROOT / "recipes/set_gner/demo.yaml"
     common = ("--dev-only", "-o", tmp_path)
-    script("accuracy", recipe, *arguments, *common, "--keep", tmp_path / "set", "--name", "set")
+    script("reproduce", "train", recipe, *arguments, *common, "--keep", tmp_path / "set", "--name", "set")
     rival = ("--plugin", "rival", "--set", "architecture=sequence", "--keep", tmp_path / "sequence", "--name", "sequence")
-    script("accuracy", recipe, *arguments, *common, *rival)
-    script("generation", tmp_path / "sequence", tmp_path / "set", tmp_path / "data.jsonl", "-o", tmp_path / "out.json")
+    script("reproduce", "train", recipe, *arguments, *common, *rival)
+    models = (tmp_path / "sequence", tmp_path / "set")
+    script("papers.set_gner", "compare", *models, tmp_path / "data.jsonl", "-o", tmp_path / "out.json")
     found = result(tmp_path / "out.json")
     for name in ("set_gner", "sequence"):
         strict = anyner.evaluate(anyner.load(tmp_path / name.replace("set_gner", "set")), documents).strict
@@ -158,7 +162,7 @@ def test_generation_is_measured_beside_its_rival(script: Script, tmp_path: Path)
     assert [row["beam"] for row in found["beams"]] == [1, 2, 4, 6, 8]
     assert {row["shared_bytes"] for row in found["memory"]} == {found["memory"][0]["shared_bytes"]}
     assert found["memory"][-1]["repeated_bytes"] == 16 * found["memory"][0]["shared_bytes"]
-    script("growth", tmp_path / "set", documents[0].text, "-o", tmp_path / "growth.json")
+    script("papers.set_gner", "sentence", tmp_path / "set", documents[0].text, "-o", tmp_path / "growth.json")
     grown = result(tmp_path / "growth.json")
     predicted = anyner.load(tmp_path / "set").predict(documents[0].text)
     assert len(grown["entities"]) == len(predicted.entities)

@@ -11,11 +11,12 @@ from run_scripts import SCRIPTS, told_at_the_end
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        (["accuracy.py", "missing.yaml"], "accuracy.py: there is no recipe missing.yaml"),
+        (["reproduce.py", "train", "missing.yaml"], "reproduce.py: there is no recipe missing.yaml"),
         (["memory.py", "missing"], "memory.py: there is no model missing"),
-        (["side_by_side.py", "--commands", "missing.txt"], "side_by_side.py: missing.txt: No such file or directory"),
+        (["reproduce.py", "accuracy", "--commands", "missing.txt"], "reproduce.py: missing.txt: No such file or directory"),
+        (["reproduce.py", "speed", "none"], "reproduce.py: there is no results file none"),
     ],
-    ids=["recipe", "model", "results"],
+    ids=["recipe", "model", "file", "results"],
 )
 def test_wrong_input_is_told_in_one_line(
     command: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -27,6 +28,7 @@ def test_wrong_input_is_told_in_one_line(
 
 
 def test_a_new_process_writes_that_line_and_fails(tmp_path: Path) -> None:
-    command = [sys.executable, str(SCRIPTS / "side_by_side.py"), "--commands", "missing.txt"]
+    command = [sys.executable, str(SCRIPTS / "papers/locate_label.py"), "stage", "missing", "missing.jsonl"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert (done.returncode, done.stderr) == (1, "side_by_side.py: missing.txt: No such file or directory\n")
+    assert done.returncode == 1 and done.stderr.startswith("locate_label.py: there is no model missing")
+    assert len(done.stderr.splitlines()) == 1

@@ -1,30 +1,28 @@
-"""What one sentence costs on one CPU core, from text to entities, over the model's bare encoder; and how long loading takes.
+"""Latency of bundled models on one CPU core: one sentence, beside the encoder alone, and loading in a new process.
 
-OMP_NUM_THREADS=1 python benchmarks/one_sentence.py general-en biomed-en
+OMP_NUM_THREADS=1 python benchmarks/latency.py general-en biomed-en
 """
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from statistics import median
 from typing import Any
 
 import torch
 import yaml
+from script import RESULTS, ROOT, parser_of, run, write_result
 
 import anyner
-from anyner.benchmark.record import header, write
+from anyner.benchmark.record import header
 from anyner.encoding.batch import batch_of
 from anyner.inference.recognizer import Recognizer
 
-HERE = Path(__file__).resolve().parent
 LOADING = """
 import importlib, sys, time
 import anyner
@@ -41,18 +39,18 @@ print(seconds, *(name for name, module in sys.modules.items() if getattr(module,
 class Cost:
     encoder: float
     entities: float
-    """Seconds, each the fastest of several."""
+    """Seconds, each the fastest of several runs."""
 
 
 def sentence_cost(model: Recognizer, text: str, repeats: int) -> Cost:
-    """Both are timed in turn: a busy machine slows down both."""
+    """Timed in turn, so that a busy machine slows down both."""
     encode = _bare_encoder(model, text)
     times = [(_seconds(encode), _seconds(partial(model.predict, text))) for _ in range(repeats)]
     return Cost(min(one for one, _ in times), min(one for _, one in times))
 
 
 def _bare_encoder(model: Recognizer, text: str) -> Callable[[], object]:
-    """The pretrained encoder on the pieces of a text that are already cut."""
+    """The pretrained encoder on pieces that are ready."""
     windows = model.windows([anyner.Document(text)])
     batch = batch_of(windows, model.vocabulary.frame, model.proposer.prompt, model.model.encoder.features)
     return torch.inference_mode()(partial(model.model.eval().encoder.encode, batch))
@@ -65,7 +63,7 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def load_seconds(name: str, runs: int) -> float:
-    """In a new process, when all modules that loading needs are imported already; a first process tells which these are."""
+    """In a new process that has imported all modules already; a first process tells which ones."""
     imported: list[str] = []
     seconds = []
     for _ in range(1 + runs):
@@ -76,7 +74,8 @@ def load_seconds(name: str, runs: int) -> float:
 
 
 def measured(name: str, repeats: int, runs: int) -> dict[str, Any]:
-    texts = [one["text"] for one in yaml.safe_load((HERE / "bundled" / f"{name}.yaml").read_text(encoding="utf-8"))["sentences"]]
+    card = yaml.safe_load((ROOT / "benchmarks/bundled" / f"{name}.yaml").read_text(encoding="utf-8"))
+    texts = [one["text"] for one in card["sentences"]]
     model = anyner.load(name, device="cpu", precision="float32")
     costs = [[sentence_cost(model, text, repeats) for text in texts] for _ in range(runs)]
     ratios = [sum(one.entities for one in run) / sum(one.encoder for one in run) for run in costs]
@@ -94,11 +93,11 @@ def measured(name: str, repeats: int, runs: int) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="+", help="bundled models, whose sentences written by hand are read")
-    parser.add_argument("--repeats", type=int, default=20, help="of each sentence, of which the fastest counts")
-    parser.add_argument("--runs", type=int, default=5, help="the ratio is the median of so many runs")
-    parser.add_argument("-o", "--output", default=str(HERE / "results/one-sentence.json"))
+    parser = parser_of(__doc__)
+    parser.add_argument("models", nargs="+", help="bundled models; they read the sentences of their cards")
+    parser.add_argument("--repeats", type=int, default=20, help="runs of each sentence; the fastest counts")
+    parser.add_argument("--runs", type=int, default=5, help="runs of all sentences; the median ratio counts")
+    parser.add_argument("-o", "--output", default=str(RESULTS / "one-sentence.json"))
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     result = {
@@ -108,8 +107,8 @@ def main() -> None:
     for one in result["models"]:
         told = f"{one['milliseconds']} ms a sentence, {one['ratio']} times its encoder, loads in {one['load_seconds']} s"
         print(f"{one['name']}: {told}")
-    write(result, arguments.output)
+    write_result(result, arguments.output)
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -1,0 +1,1 @@
+"""The analyses of the papers, a script for each architecture, and their tables."""

@@ -1,0 +1,114 @@
+"""Results files: how to read them, and what tables and plots take from them."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from anyner.benchmark.accuracy import named_by_files
+from anyner.training.config import Recipe
+
+CORPORA = ("genia", "genia_lf", "genia_disc", "cadec", "conll03", "litbank")
+"""The corpora of the tables over all architectures, in their order."""
+SHAPES = {
+    "flat": ("shape", "flat"),
+    "nested": ("shape", "nested"),
+    "crossing": ("shape", "crossing"),
+    "discontinuous": ("discontinuous", "mentions"),
+}
+LENGTHS = {name: ("length", name) for name in ("1", "2", "3", "4", "5", "6-10", "11-20", "21+")}
+"""Slices of an evaluation, each as its group and name."""
+
+Result = Mapping[str, Any]
+Results = Iterable[tuple[str, Result]]
+"""Names of files, with their contents."""
+Columns = Mapping[str, Callable[[Any], str]]
+Key = tuple[str, str, str]
+"""Architecture, encoder and corpus."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with rows taken from single results files."""
+
+    rows: Callable[[Result], Iterable[Any]]
+    """The rows of one results file; none if the file is about something else."""
+    columns: Columns
+
+
+def one_row(what: str) -> Callable[[Result], Iterable[Result]]:
+    """A results file of this kind is one row."""
+    return lambda result: [result] if result["what"] == what else []
+
+
+def row_list(what: str, key: str) -> Callable[[Result], Iterable[Any]]:
+    """A results file of this kind has a list of rows."""
+    return lambda result: result.get(key, []) if result["what"] == what else []
+
+
+def percent(share: float | None, decimals: int = 2) -> str:
+    return "" if share is None else f"{100 * share:.{decimals}f}"
+
+
+def read_results(folder: Path) -> list[tuple[str, Result]]:
+    """All results files of a folder, by name."""
+    read = [(path.name, json.loads(path.read_text(encoding="utf-8"))) for path in sorted(folder.glob("*.json"))]
+    return [(name, result) for name, result in read if isinstance(result, dict) and "what" in result]
+
+
+def recipe_value(result: Result, *keys: str) -> Any:
+    """What the recipe of a training sets at this key path, or None."""
+    found: Any = result["recipe"]
+    for key in keys:
+        found = found.get(key, {})
+    return found or None
+
+
+def architecture_of(result: Result) -> str:
+    return str(recipe_value(result, "architecture") or Recipe.model_fields["architecture"].default)
+
+
+def encoder_of(result: Result) -> str:
+    source = recipe_value(result, "encoder", "source")
+    return Path(str(source)).name if source else "fresh"
+
+
+def corpus_of(result: Result) -> str:
+    if "scored_on" in result:
+        return Path(result["scored_on"]).name
+    data = result["recipe"]["data"]
+    if data.get("folder"):
+        return Path(data["folder"]).name
+    return "synthetic" if data.get("synthetic") else named_by_files([source["path"] for source in data["train"]])
+
+
+def slice_f1(group: str, name: str, result: Result) -> float | None:
+    """F1 on a slice of the test entities; None where gold has none of them."""
+    slices = (one for one in result["test"]["slices"] if (one["group"], one["name"]) == (group, name) and one["gold"])
+    return next((float(one["f1"]) for one in slices), None)
+
+
+def slice_size(group: str, name: str, result: Result) -> int:
+    """The number of gold entities in a slice of test."""
+    return sum(one["gold"] for one in result["test"]["slices"] if (one["group"], one["name"]) == (group, name))
+
+
+def scored(results: Results) -> dict[Key, list[Result]]:
+    """Trainings scored on test; several seeds share a key."""
+    found: dict[Key, list[Result]] = defaultdict(list)
+    for _, result in results:
+        if result["what"] == "accuracy" and "test" in result:
+            found[architecture_of(result), encoder_of(result), corpus_of(result)].append(result)
+    return found
+
+
+def timed(results: Results) -> dict[Key, Result]:
+    """Prediction speeds, wherever the same key has a score on test."""
+    listed = list(results)
+    keys = scored(listed).keys()
+    speeds = [result for _, result in listed if result["what"] == "speed"]
+    return {key: one for one in speeds if (key := (one["architecture"], one["encoder"], one["corpus"])) in keys}
