@@ -15,7 +15,7 @@ from anyner.document import Document
 from anyner.evaluation.evaluate import Evaluation, evaluate_documents
 from anyner.inference.recognizer import Recognizer
 from anyner.training.config import Recipe
-from anyner.training.data import read_data
+from anyner.training.data.splits import read_data
 from anyner.training.progress import TerminalListener
 from anyner.view.terminal import draw
 

@@ -74,7 +74,7 @@ def architecture_of(result: Result) -> str:
 
 def encoder_of(result: Result) -> str:
     source = recipe_value(result, "encoder", "source")
-    return Path(str(source)).name if source else "fresh"
+    return Path(str(source)).name if source else "from_scratch"
 
 
 def corpus_of(result: Result) -> str:

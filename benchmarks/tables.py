@@ -78,7 +78,12 @@ def _slice(group: str, name: str, result: Result) -> str:
 
 
 def _trainings(on_test: bool) -> Callable[[Result], Iterable[Result]]:
-    return lambda result: [result] if result["what"] == "accuracy" and ("test" in result) == on_test else []
+    return lambda result: [] if _presets(result) or result["what"] != "accuracy" or ("test" in result) != on_test else [result]
+
+
+def _presets(result: Result) -> Iterable[Result]:
+    """Trainings that compare the presets of an architecture."""
+    return [result] if result["what"] == "accuracy" and recipe_value(result, "head", "preset") else []
 
 
 def _disagreement(counts: Mapping[str, float]) -> str:
@@ -148,6 +153,15 @@ _TRAINING: Columns = {
 TABLES: Mapping[str, Table] = {
     "accuracy": Table(_trainings(on_test=True), {**_MODEL, **_DEV, **_TEST, "95 % interval": _interval, **_TRAINING}),
     "dev_only": Table(_trainings(on_test=False), {**_MODEL, **_DEV, **_TRAINING}),
+    "presets": Table(
+        _presets,
+        {
+            "architecture": architecture_of,
+            "preset": lambda r: str(recipe_value(r, "head", "preset")),
+            "epochs": lambda r: str(r["epochs"]),
+            **_DEV,
+        },
+    ),
     "shapes": Table(
         _trainings(on_test=True),
         {
@@ -291,6 +305,12 @@ def matrix(results: Results) -> list[Row]:
     return _by_corpus(scored(results), lambda runs: mean_and_spread([own["test"]["strict"]["f1"] for own in runs]))
 
 
+def overview(results: Results) -> list[Row]:
+    """The smaller encoder on the four corpora that differ most."""
+    shown = ("architecture", "genia", "cadec", "conll03", "litbank")
+    return [{column: row[column] for column in shown} for row in matrix(results) if row["encoder"] == "minilm"]
+
+
 def by_shape(results: Results) -> list[Row]:
     """Strict F1 on entities of each shape."""
     return _by_slice(scored(results), SHAPES)
@@ -329,7 +349,7 @@ def timing_noise(results: Results) -> list[Row]:
 
 
 SUMMARIES: Mapping[str, Callable[[Results], list[Row]]] = {
-    one.__name__: one for one in (matrix, by_shape, by_length, rates, device_ratios, timing_noise)
+    one.__name__: one for one in (overview, matrix, by_shape, by_length, rates, device_ratios, timing_noise)
 }
 
 

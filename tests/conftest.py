@@ -29,7 +29,7 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.set_num_threads(1)
     plain = {
         "data": {"synthetic": {"contiguous": True, "train": 60, "dev": 20, "test": 20}},
-        "encoder": {"source": "fresh", "fresh_width": 32, "fresh_layers": 1, "fresh_vocabulary": 300},
+        "encoder": {"source": "from_scratch", "scratch": {"width": 32, "layers": 1, "vocabulary": 300}},
         "training": {"epochs": 6, "encoder_lr": 3e-3, "head_lr": 5e-3},
     }
     folder = tmp_path_factory.mktemp("models") / "tiny"

@@ -14,7 +14,7 @@ from anyner.training.config import Recipe
 
 PLAIN = {
     "data": {"synthetic": {"contiguous": True, "train": 150, "dev": 20, "test": 1}},
-    "encoder": {"fresh_width": 32, "fresh_layers": 1, "fresh_vocabulary": 300},
+    "encoder": {"scratch": {"width": 32, "layers": 1, "vocabulary": 300}},
     "head": {"width": 32},
     "training": {"epochs": 9, "batch_sentences": 4, "encoder_lr": 0.01, "head_lr": 0.003},
 }

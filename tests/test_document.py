@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyner.document import Document, Entity, Fragments, canonical_fragments
+from anyner.document import Document, Entity
 from anyner.errors import AnynerError, InvalidInputError
+from anyner.fragments import Fragments, canonical_fragments
 
 positions = st.sets(st.integers(0, 24), min_size=1)
 

@@ -11,8 +11,8 @@ from anyner.document import Document
 from anyner.encoding.batch import Batch, training_batch
 from anyner.encoding.config import EncoderConfig
 from anyner.encoding.encoder import Encoder
-from anyner.encoding.gold import Example
-from anyner.encoding.pretrained import encoder_from_config, fresh_vocabulary
+from anyner.encoding.examples import Example
+from anyner.encoding.pretrained import encoder_from_config, train_vocabulary
 from anyner.model import NerModel
 from anyner.text.align import WordEntity
 from anyner.text.config import TextConfig
@@ -23,7 +23,7 @@ TEXTS = ["Pain in the left knee", "the knee"]
 
 def model_and_batch() -> tuple[NerModel, Batch]:
     torch.manual_seed(0)
-    vocabulary = fresh_vocabulary(TEXTS * 3, 100)
+    vocabulary = train_vocabulary(TEXTS * 3, 100)
     bert = BertConfig(vocab_size=100, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
     encoder = Encoder(EncoderConfig(), encoder_from_config(bert))
     model = NerModel(encoder, Head(Config(width=4, prior=0.2), ("A", "B"), encoder)).eval()

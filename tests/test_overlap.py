@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyner.document import Entity, Fragments, canonical_fragments
+from anyner.document import Entity
 from anyner.errors import InvalidInputError
+from anyner.fragments import Fragments, canonical_fragments
 from anyner.overlap import (
     POLICIES,
     Policy,

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from anyner.architectures.registry import config_class
+from anyner.architectures.settings import with_preset
 from anyner.training.config import Recipe
 
 FOLDER = Path(__file__).parent.parent / "recipes"
@@ -19,7 +20,9 @@ def test_there_are_recipes_and_no_file_has_another_ending() -> None:
 @pytest.mark.parametrize("path", RECIPES, ids=lambda path: path.relative_to(FOLDER).as_posix())
 def test_a_recipe_loads_with_the_settings_of_its_architecture(path: Path) -> None:
     recipe = Recipe.read(path)
-    config_class(recipe.architecture).of(recipe.head, f"{path}: head")
+    config = config_class(recipe.architecture)
+    head, _ = with_preset(config, recipe.head, recipe.options)
+    config.of(head, f"{path}: head")
     assert path.parent.name in (recipe.architecture, FOLDER.name)
 
 

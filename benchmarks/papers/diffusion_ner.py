@@ -24,13 +24,12 @@ import torch
 import anyner
 from anyner.architectures.diffusion_ner.config import DiffusionOptions
 from anyner.architectures.diffusion_ner.head import Head
-from anyner.architectures.diffusion_ner.swap import Swapped, swap
 from anyner.architectures.draw import Draw
 from anyner.benchmark.record import header
 from anyner.benchmark.speed import with_neighbours
 from anyner.document import Document
 from anyner.encoding.batch import batch_of, training_batch
-from anyner.encoding.gold import Example
+from anyner.encoding.examples import Example
 from anyner.evaluation.evaluate import evaluate_documents
 from anyner.inference.recognizer import Choice, Recognizer
 from anyner.layers.contiguous import Entities
@@ -38,6 +37,8 @@ from anyner.text.align import to_words
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 from script import parser_of, run, write_result
+
+from papers.swap import Swapped, swap
 
 STEPS, SPANS = (1, 2, 5, 10, 20), (10, 20, 30, 60, 120, 180)
 SWAP_AFTER = (0.0, 0.05, 0.2, 0.4, 0.6, 0.8, 1.0)

@@ -90,7 +90,7 @@ def first_stage(recognizer: Recognizer, documents: Documents) -> dict[str, Any]:
         entities = {(number, entity.first, entity.last) for number, listed in enumerate(found) for entity in listed}
         seeds, moved = (
             list(zip(spans.sentence.tolist(), spans.first.tolist(), spans.last.tolist(), strict=True))
-            for spans in (located.seeds, located.moved)
+            for spans in (located.seeds, located.shifted)
         )
         passed += len(seeds)
         distinct += len(set(moved))

@@ -28,7 +28,7 @@ from anyner.document import Document
 from anyner.evaluation.evaluate import evaluate_documents
 from anyner.inference.recognizer import Recognizer
 from anyner.layers.decoder import Decoder
-from anyner.layers.rows import Rows
+from anyner.layers.sequences import Sequences
 from anyner.text.align import to_words
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
@@ -62,7 +62,7 @@ def compare(arguments: Namespace) -> None:
         }
         if isinstance(head, Head):
             measured["beams"] = [{"beam": beam, **scores_and_speed(recognizer, read, {"beam": beam})} for beam in BEAMS]
-            measured["memory"] = decoder_memory(head.forwards.generator.decoder, recognizer.proposer.device)
+            measured["memory"] = decoder_memory(head.network.decoder, recognizer.proposer.device)
         write_result(measured, arguments.output)
     print(json.dumps(measured["models"], indent=1))
 
@@ -110,7 +110,7 @@ def decoder_memory(decoder: Decoder, device: torch.device) -> list[dict[str, Any
     states = torch.randn(SENTENCES, PIECES, decoder.shape.memory_width, device=device)
     measured = []
     for count in ROWS:
-        rows = Rows.of_counts([count] * SENTENCES, device)
+        rows = Sequences.of_counts([count] * SENTENCES, device)
         held = {}
         for name, own in (("shared", states), ("repeated", states.index_select(0, rows.sentence))):
             kept = decoder.remember(own, None)

@@ -6,7 +6,7 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from anyner.architectures.settings import CorpusFacts, HeadConfig, Options, Shape
+from anyner.architectures.settings import CorpusStatistics, HeadConfig, Options, Shape
 
 LONGEST = 160
 
@@ -25,10 +25,10 @@ class Config(HeadConfig):
     """Most symbols of a sequence; left open: room for all entities of the training corpus's fullest document, at most 160."""
     most_units: int | None = Field(default=None, ge=1)
 
-    def fitted(self, facts: CorpusFacts) -> Self:
-        room = facts.most_in_a_document * (max(facts.lengths, default=1) + 1) + 2
+    def fitted(self, statistics: CorpusStatistics) -> Self:
+        room = statistics.most_in_a_document * (max(statistics.lengths, default=1) + 1) + 2
         return self.updated(
-            {"longest": self.longest or min(room, LONGEST), "most_units": self.most_units or facts.most_words}, "head"
+            {"longest": self.longest or min(room, LONGEST), "most_units": self.most_units or statistics.most_words}, "head"
         )
 
     def shapes(self) -> frozenset[Shape]:

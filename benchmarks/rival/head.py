@@ -15,13 +15,12 @@ from anyner.architectures import base
 from anyner.architectures.base import Losses, LossPart
 from anyner.architectures.draw import Draw
 from anyner.architectures.set_gner.config import Config as SetConfig
-from anyner.architectures.set_gner.positions import Positions
+from anyner.architectures.set_gner.network import Positions
 from anyner.architectures.settings import Decoding, HeadConfig
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold, GoldArrays
-from anyner.layers.decoder import Decoder, DecoderShape, Memory
-from anyner.layers.norm import Norm
-from anyner.layers.rows import Rows
+from anyner.layers.decoder import Decoder, DecoderShape, Memory, Norm
+from anyner.layers.sequences import Sequences
 from anyner.layers.units import units_of
 from anyner.overlap import resolve
 from anyner.text.align import WordEntity
@@ -42,7 +41,7 @@ class Sentences:
 
 
 @dataclass(frozen=True, slots=True)
-class Sequences(base.Proposals):
+class BestSequences(base.Proposals):
     symbols: Tensor  # (B, L) of the best sequence of each sentence
     score: Tensor  # (B,) its probability
 
@@ -80,7 +79,7 @@ class Head(base.Head):
         table = torch.cat([symbols, words], dim=1)
         return Sentences(table, self.pointed(self.dropout(table)), units.mask, self.decoder.remember(words, units.mask))
 
-    def said(self, sentences: Sentences, rows: Rows, states: Tensor, last: Tensor) -> Tensor:
+    def said(self, sentences: Sentences, rows: Sequences, states: Tensor, last: Tensor) -> Tensor:
         """Log probabilities of what may follow symbols `last` (N, T): (N, T, 1 + C + M)."""
         first_word = 1 + len(self.labels)
         asking = self.asking(self.dropout(states)) * states.shape[-1] ** -0.5
@@ -97,23 +96,23 @@ class Head(base.Head):
         host = targets_of(gold.host, len(states.lengths), len(self.labels), self.longest)  # (B, T)
         symbols = states.placed(host)
         entered = torch.cat([torch.zeros_like(symbols[:, :1]), symbols[:, :-1].clamp(min=0)], dim=1)
-        rows = Rows.of_counts([1] * len(host), symbols.device)
+        rows = Sequences.of_counts([1] * len(host), symbols.device)
         index = rows.sentence[:, None] * sentences.table.shape[1] + entered
         step = torch.arange(entered.shape[1], device=symbols.device)
         inputs = sentences.table.flatten(0, 1).index_select(0, index.flatten()).view(*index.shape, -1)
-        inputs = inputs + self.step_positions.of_rows(torch.zeros_like(rows.sentence), step).to(inputs.dtype)
+        inputs = inputs + self.step_positions.of_sequences(torch.zeros_like(rows.sentence), step).to(inputs.dtype)
         said = self.said(sentences, rows, self.decoder(inputs, rows, sentences.memory), entered)
         there = symbols != IGNORED
         loss = -said.gather(2, symbols.clamp(min=0)[..., None])[..., 0]
         return {"generation": LossPart(torch.where(there, loss, 0.0).sum(), there.sum())}
 
-    def propose(self, states: States, decoding: Decoding, draw: Draw) -> Sequences:
+    def propose(self, states: States, decoding: Decoding, draw: Draw) -> BestSequences:
         """Beams over whole sentences. One is given up when it ranks below the best that has ended, which is fast."""
         assert isinstance(decoding.options, SequenceOptions)
         sentences, beam, power = self.read(states), decoding.options.beam, decoding.options.length_power
         count, device, none = len(states.lengths), states.words.device, float("-inf")
         beams = torch.arange(beam, device=device)
-        rows = Rows.of_counts([1] * count, device).repeated(beam)
+        rows = Sequences.of_counts([1] * count, device).repeated(beam)
         active = torch.arange(count, device=device)  # (A,) sentences that have unfinished rows
         history = torch.zeros(count, beam, self.longest + 1, dtype=torch.long, device=device)  # (A, P, L + 1)
         total = torch.where(beams == 0, 0.0, none).expand(count, -1)  # (A, P)
@@ -123,7 +122,7 @@ class Head(base.Head):
         for step in range(self.longest):
             last = history[..., step].flatten()
             index = rows.sentence * sentences.table.shape[1] + last
-            position = self.step_positions.of_rows(torch.zeros_like(last), torch.tensor([step], device=device))[:, 0]
+            position = self.step_positions.of_sequences(torch.zeros_like(last), torch.tensor([step], device=device))[:, 0]
             inputs = sentences.table.flatten(0, 1).index_select(0, index) + position.to(sentences.table.dtype)
             made = self.decoder.step(inputs, step, rows, sentences.memory, cache)[:, None]
             grown = total[..., None] + self.said(sentences, rows, made, last[:, None]).view(*total.shape, -1)  # (A, P, 1 + C + M)
@@ -148,7 +147,7 @@ class Head(base.Head):
             cache = cache.reordered((left[:, None] * beam + parent[left]).flatten())
             rows = rows[(left[:, None] * beam + beams).flatten()]
             active, total, history = active[left], total[left], history[left]
-        return Sequences(best, best_log.exp())
+        return BestSequences(best, best_log.exp())
 
     @staticmethod
     def decode(proposals: Mapping[str, NDArray[Any]], sentences: int, decoding: Decoding) -> list[list[WordEntity]]:

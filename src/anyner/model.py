@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
-from anyner.architectures.base import Head, Losses, Proposals
+from anyner.architectures.base import Head, HostProposals, Losses, Proposals
+from anyner.architectures.decode import decode_spans
 from anyner.architectures.draw import Draw
-from anyner.architectures.settings import Decoding
+from anyner.architectures.settings import Decoding, SpanClassifierOptions
+from anyner.architectures.spans import propose_spans
 from anyner.encoding.batch import Batch
 from anyner.encoding.encoder import Encoder
+from anyner.text.align import WordEntity
 
 
 class NerModel(nn.Module):
@@ -32,4 +35,16 @@ class NerModel(nn.Module):
         return self.head.loss(states, batch.gold, draw)
 
     def propose(self, batch: Batch, decoding: Decoding, draw: Draw) -> Proposals:
-        return self.head.propose(self.encoder(batch), decoding, draw)
+        states = self.encoder(batch)
+        if _span_classifier_alone(decoding):
+            return propose_spans(self.head, states, decoding)
+        return self.head.propose(states, decoding, draw)
+
+    def decode(self, proposals: HostProposals, sentences: int, decoding: Decoding) -> list[list[WordEntity]]:
+        """The entities of each sentence of a batch, from its proposals on the host."""
+        decode = decode_spans if _span_classifier_alone(decoding) else self.head.decode
+        return decode(proposals, sentences, decoding)
+
+
+def _span_classifier_alone(decoding: Decoding) -> bool:
+    return isinstance(decoding.options, SpanClassifierOptions) and decoding.options.span_classifier_alone

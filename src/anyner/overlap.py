@@ -11,8 +11,8 @@ from enum import StrEnum
 from math import inf
 from typing import Literal, Protocol, TypeVar, get_args
 
-from anyner.document import Fragments
 from anyner.errors import InvalidInputError
+from anyner.fragments import Fragments
 
 Policy = Literal["all", "nested", "flat", "longest"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)

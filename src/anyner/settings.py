@@ -23,7 +23,7 @@ class Settings(BaseModel):
         for name, value in plain.items() if isinstance(plain, Mapping) else ():
             field = cls.model_fields.get(name)
             if isinstance(value, bool) and field is not None and not _takes(field.annotation, bool):
-                raise ValueError(f"{name} is no switch, got {str(value).lower()}")
+                raise ValueError(f"{name}: expected a number or text, got {str(value).lower()}")
         return plain
 
     @classmethod

@@ -50,7 +50,7 @@ def learned_by_heart(
     recipe = Recipe.of(
         {
             "data": {"train": [str(data)] * READ, "dev": str(data)},
-            "encoder": {"fresh_width": 64, "fresh_layers": 1, "fresh_vocabulary": 800, "dropout": 0.0},
+            "encoder": {"scratch": {"width": 64, "layers": 1, "vocabulary": 800}, "dropout": 0.0},
             "architecture": architecture,
             "head": {"dropout": 0.0, "width": 64, **head},
             "training": {

@@ -10,7 +10,7 @@ from transformers import AutoModel, BartConfig, BertConfig, MBartConfig, PreTrai
 
 import anyner
 from anyner.corpora.synthetic import synthetic
-from anyner.encoding.pretrained import fresh_vocabulary
+from anyner.encoding.pretrained import train_vocabulary
 from anyner.inference.recognizer import Recognizer
 from anyner.training.config import Recipe
 
@@ -30,7 +30,7 @@ CONFIGS: dict[str, PreTrainedConfig] = {
 def trained(folder: Path, architecture: str, kind: str, *, rate: float = 1e-3, whole: Any = AutoModel, **head: Any) -> Recognizer:
     torch.manual_seed(1)
     whole.from_config(CONFIGS[kind]).save_pretrained(folder / "checkpoint")
-    fresh_vocabulary((document.text for document in DOCUMENTS), 300).save(folder / "checkpoint")
+    train_vocabulary((document.text for document in DOCUMENTS), 300).save(folder / "checkpoint")
     anyner.write(DOCUMENTS, folder / "data.jsonl", "jsonl")
     recipe = Recipe.of(
         {

@@ -11,7 +11,8 @@ from anyner.architectures.base import Head
 from anyner.architectures.draw import Draw
 from anyner.encoding.batch import training_batch
 from anyner.encoding.encoder import States
-from anyner.encoding.gold import Example, Gold, Opinion
+from anyner.encoding.examples import Example, WindowSoftLabels
+from anyner.encoding.gold import Gold
 from anyner.encoding.pieces import Frame
 from anyner.text.align import WordEntity
 from anyner.text.windows import Window
@@ -52,11 +53,11 @@ def gold_of(
     lengths: Sequence[int] = LENGTHS,
     entities: Sequence[Sequence[WordEntity]] = ENTITIES,
     annotated: Sequence[frozenset[str] | None] | None = None,
-    opinions: Sequence[Opinion | None] | None = None,
+    soft_labels: Sequence[WindowSoftLabels | None] | None = None,
 ) -> Gold:
     nothing = [None] * len(lengths)
-    listed = zip(windows_of(lengths), entities, annotated or nothing, opinions or nothing, strict=True)
-    examples = [Example.of(window, own, LABELS, known, opinion) for window, own, known, opinion in listed]
+    listed = zip(windows_of(lengths), entities, annotated or nothing, soft_labels or nothing, strict=True)
+    examples = [Example.of(window, own, LABELS, known, soft) for window, own, known, soft in listed]
     gold = training_batch(examples, Frame((1,), (2,), 0, 3)).gold
     assert gold is not None
     return gold
@@ -75,18 +76,3 @@ def assert_no_target(head: Head, entity: WordEntity) -> None:
     with_it, without = (head.loss(states_of(), gold_of(entities=[own, [], []]), Draw(0, 1)) for own in ([entity], []))
     for name, part in without.items():
         assert torch.equal(with_it[name].numerator, part.numerator), name
-
-
-@torch.no_grad()
-def assert_opinions_are_written(head: Head, gold_alone: Head) -> None:
-    """By the first, which always listens to them, as if they were gold; not by the second, which has the same weights."""
-    held = [WordEntity("B", ((0, 2), (4, 5)), 1.0), WordEntity("A", ((2, 3),), 1.0)]
-    opinions = [Opinion.of(held, LABELS, 0.5, know_gaps=True), None, Opinion.of([], LABELS, 0.5, know_gaps=True)]
-    gold = gold_of(entities=[*ENTITIES[:2], [WordEntity("C", ((1, 2),))]], opinions=opinions)
-    as_held, draw = gold_of(entities=[held, ENTITIES[1], []]), Draw(0, 1)
-    listening, wanted, deaf = (
-        one.eval().loss(states_of(), target, draw) for one, target in ((head, gold), (gold_alone, as_held), (gold_alone, gold))
-    )
-    for name, part in wanted.items():
-        assert torch.equal(listening[name].numerator, part.numerator), name
-    assert any(not torch.equal(deaf[name].numerator, part.numerator) for name, part in wanted.items())

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
+import torch
 from by_heart import best_until
 
 import anyner
-from anyner.architectures.registry import names
+from anyner.architectures.registry import config_class, names
+from anyner.architectures.settings import SpanClassifierOptions
 from anyner.corpora.synthetic import synthetic
 from anyner.document import Document
-from anyner.inference.recognizer import Recognizer
+from anyner.encoding.batch import batch_of
+from anyner.errors import AnynerError
+from anyner.inference.recognizer import Choice, Recognizer
+from anyner.overlap import resolve
 from anyner.storage.save import save
+from anyner.text.align import WordEntity
 from anyner.training.config import Recipe
+from anyner.training.data.splits import Splits
+from anyner.training.run import build
 
 DOCUMENTS = synthetic(24, seed=21, contiguous=True).documents
 TEXTS = tuple(document.text for document in DOCUMENTS)
@@ -24,14 +33,18 @@ Found = dict[tuple[str, tuple[tuple[int, int], ...]], float | None]
 
 @pytest.fixture(scope="module", params=names())
 def recognizer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recognizer]:
-    """What it learned does not matter here, only that it finds much: so it learns from what it is to read."""
+    """What it learned does not matter here, only that it finds much: so it learns from what it is to read.
+
+    Windows are short, so that a long text is read in windows of the size of the training sentences.
+    """
     folder = tmp_path_factory.mktemp(request.param)
     data = str(folder / "data.jsonl")
     anyner.write(DOCUMENTS, data, "jsonl")
     recipe = Recipe.of(
         {
             "data": {"train": [data] * 4, "dev": data},
-            "encoder": {"fresh_width": 48, "fresh_layers": 1, "fresh_vocabulary": 400, "dropout": 0.0},
+            "encoder": {"scratch": {"width": 48, "layers": 1, "vocabulary": 400}, "dropout": 0.0},
+            "text": {"window": 96, "overlap": 16},
             "architecture": request.param,
             "head": {"width": 64},
             "training": {
@@ -85,3 +98,75 @@ def test_a_text_longer_than_a_window_is_read_whole(recognizer: Recognizer) -> No
     document = recognizer.predict(" ".join(TEXTS))
     assert document.coverage == 1.0
     assert document.entities[-1].end > len(document.text) - 300
+
+
+@torch.inference_mode()
+def from_the_table(recognizer: Recognizer, document: Document) -> list[tuple[str, int, int, float]]:
+    """What the span classifier says of a short text: every span and label that reaches the threshold, then the policy."""
+    decoding, model, windows = recognizer.decoding(Choice()), recognizer.model.eval(), recognizer.windows([document])
+    assert len(windows) == 1
+    batch = batch_of(windows, recognizer.vocabulary.frame, recognizer.proposer.prompt, model.encoder.features)
+    assert model.head.span_classifier is not None
+    table = model.head.span_classifier.spans(model.encoder(batch).words).softmax(1)  # (1, classes, M, M)
+    found = [
+        WordEntity(label, ((first, last + 1),), float(table[0, 1 + number, first, last]))
+        for number, label in enumerate(decoding.labels)
+        for first in range(table.shape[2])
+        for last in range(first, table.shape[2])
+        if table[0, 1 + number, first, last] >= decoding.thresholds["score"]
+    ]
+    return sorted((entity.label, entity.first, entity.last, entity.score or 0.0) for entity in resolve(found, decoding.policy))
+
+
+def test_the_span_classifier_alone_gives_entities_from_its_table(recognizer: Recognizer) -> None:
+    if not issubclass(type(recognizer.model.head).CallOptions, SpanClassifierOptions):
+        pytest.skip("has no span classifier beside its own method")
+    total = 0
+    for document in recognizer.predict(TEXTS[:8], options={"span_classifier_alone": True}):
+        expected = from_the_table(recognizer, document.with_entities(()))
+        found = sorted(document.entities, key=lambda entity: (entity.label, entity.start, entity.end))
+        assert [label for label, *_ in expected] == [entity.label for entity in found]
+        assert [score for *_, score in expected] == pytest.approx([entity.score for entity in found], abs=1e-5)
+        assert all(len(entity.fragments) == 1 for entity in found)
+        total += len(expected)
+    assert total > 5, "too few to compare"
+
+
+def test_the_span_classifier_alone_is_refused_where_there_is_none(
+    recognizer: Recognizer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_option = issubclass(type(recognizer.model.head).CallOptions, SpanClassifierOptions)
+    monkeypatch.setattr(recognizer.model.head, "span_classifier", None)
+    with pytest.raises(AnynerError) as refused:
+        recognizer.predict(TEXTS[0], options={"span_classifier_alone": True})
+    none = "options.span_classifier_alone: the model has no span classifier (head.span_classifier.width is 0)"
+    assert str(refused.value) == (none if has_option else "options: unknown key 'span_classifier_alone'")
+
+
+def assert_contains(found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+    """Every expected key has its value; groups may have more keys."""
+    for key, value in expected.items():
+        if isinstance(value, Mapping):
+            assert_contains(found[key], value)
+        else:
+            assert found[key] == (list(value) if isinstance(value, tuple) else value), key
+
+
+@pytest.mark.parametrize("name", [name for name in names() if config_class(name).PAPER])
+def test_the_preset_of_the_paper_becomes_plain_keys_and_single_keys_win(name: str) -> None:
+    own = {"dropout": 0.125, "span_classifier": {"dropout": 0.375}}
+    recipe = Recipe.of(
+        {
+            "data": {"synthetic": {}},
+            "encoder": {"scratch": {"width": 16, "layers": 1, "vocabulary": 200}},
+            "architecture": name,
+            "head": {"preset": "paper", **own},
+        },
+        "recipe",
+    )
+    config = build(recipe, Splits(DOCUMENTS, DOCUMENTS, ()))[0].config
+    assert "preset" not in config.head
+    assert_contains(config.head, own)
+    assert_contains(config.head, {key: value for key, value in config_class(name).PAPER.items() if key != "dropout"})
+    assert_contains(config.options, config_class(name).PAPER_OPTIONS)
+    assert config.head["span_classifier"]["width"] == 0, "no paper has one"

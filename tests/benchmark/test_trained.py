@@ -14,7 +14,7 @@ from anyner.training.progress import EpochRecord, Silent
 RECIPE = Recipe.of(
     {
         "data": {"synthetic": {"contiguous": True, "train": 24, "dev": 8}},
-        "encoder": {"fresh_width": 16, "fresh_layers": 1, "fresh_vocabulary": 200},
+        "encoder": {"scratch": {"width": 16, "layers": 1, "vocabulary": 200}},
         "training": {"epochs": 3, "batch_sentences": 8, "checkpoint_steps": 1},
     },
     "recipe",

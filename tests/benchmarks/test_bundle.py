@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent.parent
 ABOUT = """
 about: Names in made-up text.
 data: [{name: synthetic, licence: our own}]
-encoder: fresh
+encoder: from_scratch
 chosen: Nothing was.
 limits: It knows nothing else.
 sentences:
@@ -72,7 +72,7 @@ def test_a_model_is_stored_measured_and_described(bundle: ModuleType, tmp_path: 
     recipe = Recipe.of(
         {
             "data": {"synthetic": {"train": 40, "dev": 10, "test": 1}},
-            "encoder": {"fresh_width": 32, "fresh_layers": 1, "fresh_vocabulary": 300},
+            "encoder": {"scratch": {"width": 32, "layers": 1, "vocabulary": 300}},
             "training": {"epochs": 1},
         },
         "recipe",
@@ -93,7 +93,7 @@ def test_a_model_is_stored_measured_and_described(bundle: ModuleType, tmp_path: 
         "sys.argv",
         [
             *("bundle.py", str(model), "tiny", "--corpus", str(corpus), "-o", str(tmp_path / "result.json")),
-            *("--rename", f"{tmp_path}=runs", "--rename", "fresh=a small encoder"),
+            *("--rename", f"{tmp_path}=runs", "--rename", "from_scratch=a small encoder"),
         ],
     )
     bundle.main()

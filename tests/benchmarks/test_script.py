@@ -13,10 +13,9 @@ from run_scripts import SCRIPTS, told_at_the_end
     [
         (["reproduce.py", "train", "missing.yaml"], "reproduce.py: there is no recipe missing.yaml"),
         (["memory.py", "missing"], "memory.py: there is no model missing"),
-        (["reproduce.py", "accuracy", "--commands", "missing.txt"], "reproduce.py: missing.txt: No such file or directory"),
-        (["reproduce.py", "speed", "none"], "reproduce.py: there is no results file none"),
+        (["reproduce.py", "speed", "none"], "reproduce.py: there is no training none"),
     ],
-    ids=["recipe", "model", "file", "results"],
+    ids=["recipe", "model", "training"],
 )
 def test_wrong_input_is_told_in_one_line(
     command: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

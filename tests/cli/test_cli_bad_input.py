@@ -285,11 +285,11 @@ def test_results_go_into_a_pipe_by_name(tiny_model: Path, tmp_path: Path) -> Non
     assert answer.code == 0 and json.loads(read[0])["text"] == "Pain"
 
 
-@pytest.mark.parametrize("how", [("--as", "MODEL", "-o", "x"), ("-o", "x", "--resume")])
+@pytest.mark.parametrize("how", [("--refit-from", "MODEL", "-o", "x"), ("-o", "x", "--resume")])
 def test_an_architecture_is_not_ignored(tiny_model: Path, how: tuple[str, ...]) -> None:
     arguments = [tiny_model if part == "MODEL" else part for part in how]
     answer = anyner_command("train", *arguments, "--architecture", "set_gner")
-    assert answer.code == 2 and "--architecture and --encoder are for a new training" in answer.err
+    assert answer.code == 2 and "--architecture and --encoder need --data" in answer.err
 
 
 def test_labels_that_brat_cannot_hold_are_told_before_anything_is_read(broken_model: Path, tmp_path: Path) -> None:

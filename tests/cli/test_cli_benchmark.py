@@ -21,7 +21,7 @@ from anyner.training.progress import EpochRecord, TerminalListener
 
 RECIPE = """
 data: {synthetic: {contiguous: true, train: 30, dev: 10, test: 8}}
-encoder: {fresh_width: 16, fresh_layers: 1, fresh_vocabulary: 200}
+encoder: {scratch: {width: 16, layers: 1, vocabulary: 200}}
 training: {epochs: 2, batch_sentences: 8, encoder_lr: 3.0e-3, head_lr: 3.0e-3}
 """
 
@@ -46,7 +46,7 @@ def test_a_recipe_is_trained_for_each_seed_and_measured(recipe: Path, tmp_path: 
     )
     assert answer.code == 0, answer.err
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    plain = "biaffine-synthetic-fresh-seed"
+    plain = "biaffine-synthetic-from_scratch-seed"
     assert names == {f"{plain}0.json", f"{plain}1.json", f"speed-{plain}0.json", f"memory-{plain}0.json"}
     assert answer.out.count("\n") == 4 and "measuring speed" in answer.err
     for seed in (0, 1):
@@ -84,7 +84,7 @@ def test_a_trained_model_is_scored_on_another_corpus(recipe: Path, tmp_path: Pat
     anyner.write(synthetic(5, seed=3, contiguous=True).documents, corpus, "jsonl")
     answer = anyner_command("benchmark", tmp_path / "model", corpus, "--only", "accuracy", "-o", tmp_path / "out", "-q")
     assert (answer.code, answer.err) == (0, "")
-    result = read(tmp_path / "out/biaffine-posts-fresh-seed0.json")
+    result = read(tmp_path / "out/biaffine-posts-from_scratch-seed0.json")
     assert result["scored_on"] == str(corpus)
     assert "on 5 documents" in answer.out
 

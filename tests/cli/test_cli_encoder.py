@@ -52,7 +52,7 @@ def test_the_libraries_are_as_loud_after_loading_as_before(tmp_path: Path) -> No
 
 
 SMALL = ("--set", "data.synthetic.train=5", "--set", "data.synthetic.dev=2", "--set", "training.epochs=1")
-NOTE = "note: no --encoder given: training starts from bundled:general-en, an English encoder\n"
+NOTE = "note: no --encoder given, using bundled:general-en, an English encoder\n"
 
 
 def recipe_in(folder: Path) -> Recipe:
@@ -67,17 +67,17 @@ def test_training_on_a_folder_starts_from_the_bundled_encoder_and_says_so(tmp_pa
     assert recipe.training == TrainingConfig(epochs=1)
 
 
-def test_a_fresh_encoder_is_taken_where_it_is_named_and_has_rates_of_its_own(tmp_path: Path) -> None:
-    answer = anyner_command("train", "--data", "synthetic", "--encoder", "fresh", "-o", tmp_path / "m", *SMALL)
+def test_an_encoder_from_scratch_has_its_own_learning_rates(tmp_path: Path) -> None:
+    answer = anyner_command("train", "--data", "synthetic", "--encoder", "from_scratch", "-o", tmp_path / "m", *SMALL)
     recipe = recipe_in(tmp_path / "m")
-    assert recipe.encoder == EncoderConfig(source="fresh", lstm_layers=1)
+    assert recipe.encoder == EncoderConfig(source="from_scratch", lstm_layers=1)
     assert recipe.training.encoder_lr == 1e-3
     assert answer.code == 0 and NOTE not in answer.err
 
 
 def test_an_encoder_named_by_set_is_taken_without_a_note(tmp_path: Path) -> None:
-    answer = anyner_command("train", "--data", "synthetic", "--set", "encoder.source=fresh", "-o", tmp_path / "m", *SMALL)
-    assert recipe_in(tmp_path / "m").encoder.source == "fresh"
+    answer = anyner_command("train", "--data", "synthetic", "--set", "encoder.source=from_scratch", "-o", tmp_path / "m", *SMALL)
+    assert recipe_in(tmp_path / "m").encoder.source == "from_scratch"
     assert answer.code == 0 and NOTE not in answer.err
 
 

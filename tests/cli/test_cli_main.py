@@ -80,7 +80,7 @@ def test_every_command_has_help_with_an_example(command: str) -> None:
 
 @pytest.mark.parametrize(("command", "summary"), COMMANDS.items())
 def test_the_list_says_what_the_commands_own_page_says(command: str, summary: str) -> None:
-    function = getattr(import_module(f"anyner.cli.{command}"), command)
+    function = getattr(import_module(f"anyner.cli.{command.replace('-', '_')}"), command.replace("-", "_"))
     assert (function.__doc__ or "").split(". ")[0].splitlines()[0].rstrip(".") == summary.rstrip(".")
 
 

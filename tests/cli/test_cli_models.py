@@ -13,8 +13,8 @@ import anyner
 from anyner.corpora.synthetic import synthetic, synthetic_splits
 from anyner.corpora.writing import write
 
-SMALL = ["--set", "encoder.fresh_width=16", "--set", "encoder.fresh_layers=1", "--set", "encoder.fresh_vocabulary=200"]
-FRESH = ["--encoder", "fresh", *SMALL]
+SMALL = ["--set", "encoder.scratch.width=16", "--set", "encoder.scratch.layers=1", "--set", "encoder.scratch.vocabulary=200"]
+FROM_SCRATCH = ["--encoder", "from_scratch", *SMALL]
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def test_train_from_a_folder(data: Path, tmp_path: Path) -> None:
-    command = ["train", "--data", data, "--architecture", "biaffine", *FRESH, "-o", tmp_path / "m"]
+    command = ["train", "--data", data, "--architecture", "biaffine", *FROM_SCRATCH, "-o", tmp_path / "m"]
     answer = anyner_command(*command, "--set", "training.epochs=1")
     assert answer.code == 0
     assert answer.out.startswith(f"{tmp_path / 'm'}: dev F1 ") and answer.out.count("\n") == 1
@@ -35,20 +35,20 @@ def test_train_from_a_folder(data: Path, tmp_path: Path) -> None:
     anyner_command(*command).assert_one_line("already holds a model")
 
 
-def test_train_as_another_model_learns_from_dev_too(data: Path, tmp_path: Path) -> None:
+def test_a_refit_trains_on_train_and_dev(data: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
-    assert anyner_command("train", "-q", "--data", data, *FRESH, "-o", first, "--set", "training.epochs=2").code == 0
-    answer = anyner_command("train", "--as", first, "-o", second)
-    assert answer.code == 0 and answer.out.startswith(f"{second}: learned from dev as well (epoch ")
-    assert "25 training documents" in answer.err and "those of dev among them" in answer.err and "dev P" not in answer.err
+    assert anyner_command("train", "-q", "--data", data, *FROM_SCRATCH, "-o", first, "--set", "training.epochs=2").code == 0
+    answer = anyner_command("train", "--refit-from", first, "-o", second)
+    assert answer.code == 0 and answer.out.startswith(f"{second}: trained on train and dev (epoch ")
+    assert "25 training documents" in answer.err and "dev included" in answer.err and "dev P" not in answer.err
     assert anyner.load(second).config.thresholds == anyner.load(first).config.thresholds
     told = anyner_command("info", second).out
     assert "trained as well" in told and "best epoch" not in told
     assert "best epoch" in anyner_command("info", first).out
-    anyner_command("train", "--as", second, "-o", tmp_path / "third").assert_one_line("learned from dev itself")
-    anyner_command("train", "--as", tmp_path, "-o", tmp_path / "third").assert_one_line("is not a model folder")
-    assert anyner_command("train", "--as", first).code == 2
-    assert anyner_command("train", "--as", first, "--data", data, "-o", tmp_path / "third").code == 2
+    anyner_command("train", "--refit-from", second, "-o", tmp_path / "third").assert_one_line("was itself trained on dev")
+    anyner_command("train", "--refit-from", tmp_path, "-o", tmp_path / "third").assert_one_line("is not a model folder")
+    assert anyner_command("train", "--refit-from", first).code == 2
+    assert anyner_command("train", "--refit-from", first, "--data", data, "-o", tmp_path / "third").code == 2
 
 
 def test_train_from_a_recipe_into_its_default_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +57,7 @@ def test_train_from_a_recipe_into_its_default_folder(tmp_path: Path, monkeypatch
     answer = anyner_command("train", "small.yaml", "--set", "training.epochs=1", "--quiet", *SMALL)
     assert answer.code == 0
     assert answer.out.startswith(f"{Path('runs') / 'small'}: dev F1 ") and "of 1)" in answer.out
-    assert answer.err.startswith("anyner: nothing was learned:") == ("dev F1 0.00" in answer.out)
+    assert answer.err.startswith("anyner: nothing was learned") == ("dev F1 0.00" in answer.out)
 
 
 @pytest.mark.parametrize(
@@ -94,9 +94,9 @@ def test_control_c_saves_and_resume_goes_on(data: Path, tmp_path: Path, monkeypa
     folder = tmp_path / "m"
     with monkeypatch.context() as patched:
         patched.setattr(TerminalListener, "epoch", lambda *_: os.kill(os.getpid(), signal.SIGINT))
-        stopped = anyner_command("train", "--data", data, *FRESH, "-o", folder, "--set", "training.epochs=3")
+        stopped = anyner_command("train", "--data", data, *FROM_SCRATCH, "-o", folder, "--set", "training.epochs=3")
     assert stopped.code == 130 and stopped.out == ""
-    assert stopped.err.splitlines()[-1].endswith(f"go on with: anyner train -o {folder} --resume")
+    assert stopped.err.splitlines()[-1].endswith(f"continue with: anyner train -o {folder} --resume")
     anyner_command("train", "-q", "--data", data, "-o", folder).assert_one_line("unfinished training")
     resumed = anyner_command("train", "-o", folder, "--resume")
     assert resumed.code == 0 and "of 3)" in resumed.out
@@ -137,7 +137,7 @@ def test_info_of_a_model(tiny_model: Path) -> None:
     answer = anyner_command("info", tiny_model)
     assert answer.code == 0
     dev = json.loads((tiny_model / "metrics.json").read_text())["dev"]
-    for part in ("biaffine", "Person, Place, Symptom", "unicode splitter", f"{100 * dev['f1']:.2f}", "of 6", "fresh"):
+    for part in ("biaffine", "Person, Place, Symptom", "unicode splitter", f"{100 * dev['f1']:.2f}", "of 6", "from_scratch"):
         assert part in answer.out
 
 
@@ -155,4 +155,4 @@ def test_models_lists_what_is_bundled(tiny_model: Path, tmp_path: Path, monkeypa
     assert re.search(r"^some-model +\d+ MB +biaffine +flat, nested +BodyPart, .*Person", out, re.MULTILINE), out
     monkeypatch.setattr("anyner.storage.bundled._HERE", tmp_path / "nowhere")
     answer = anyner_command("models")
-    assert answer.code == 0 and answer.out == "" and "no model is bundled" in answer.err
+    assert answer.code == 0 and answer.out == "" and "no bundled models" in answer.err

@@ -12,10 +12,10 @@ from command_line import anyner_command
 
 from anyner.training.progress import TerminalListener
 
-TRAIN = ("train", "--data", "synthetic", "--encoder", "fresh")
+TRAIN = ("train", "--data", "synthetic", "--encoder", "from_scratch")
 SMALL = (
     *("--set", "data.synthetic.train=20", "--set", "data.synthetic.dev=5", "--set", "training.epochs=3"),
-    *("--set", "encoder.fresh_width=16", "--set", "encoder.fresh_layers=1", "--set", "encoder.fresh_vocabulary=200"),
+    *("--set", "encoder.scratch.width=16", "--set", "encoder.scratch.layers=1", "--set", "encoder.scratch.vocabulary=200"),
 )
 
 
@@ -26,7 +26,7 @@ def test_a_signal_saves_and_resume_goes_on(tmp_path: Path, monkeypatch: pytest.M
         patched.setattr(TerminalListener, "epoch", lambda *_: signal.raise_signal(number))
         stopped = anyner_command(*TRAIN, "-o", folder, *SMALL)
     assert (stopped.code, stopped.out) == (code, "")
-    assert stopped.err.splitlines()[-1] == f"anyner: stopped, and all is saved: go on with: anyner train -o {folder} --resume"
+    assert stopped.err.splitlines()[-1] == f"anyner: stopped; continue with: anyner train -o {folder} --resume"
     resumed = anyner_command("train", "-q", "-o", folder, "--resume")
     assert resumed.code == 0 and "of 3)" in resumed.out
     assert len((folder / "metrics.jsonl").read_text().splitlines()) == 3

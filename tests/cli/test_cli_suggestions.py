@@ -18,19 +18,19 @@ from command_line import anyner_command
     ],
 )
 def test_set_suggests_the_key_that_was_meant(tmp_path: Path, change: str, suggestion: str) -> None:
-    command = ("train", "-q", "--data", "synthetic", "--encoder", "fresh", "-o", tmp_path / "m", "--set", change)
+    command = ("train", "-q", "--data", "synthetic", "--encoder", "from_scratch", "-o", tmp_path / "m", "--set", change)
     anyner_command(*command).assert_one_line(suggestion)
 
 
 def test_options_of_an_architecture_too(tmp_path: Path) -> None:
-    small = ("--set", "encoder.fresh_width=16", "--set", "encoder.fresh_layers=1", "--set", "data.synthetic.train=5")
+    small = ("--set", "encoder.scratch.width=16", "--set", "encoder.scratch.layers=1", "--set", "data.synthetic.train=5")
     command = (
         "train",
         "-q",
         "--data",
         "synthetic",
         "--encoder",
-        "fresh",
+        "from_scratch",
         "--architecture",
         "diffusion_ner",
         "-o",

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from anyner.corpora.corpus import Corpus, Problem
 from anyner.corpora.inspection import inspect
-from anyner.document import Document, Entity, canonical_fragments
+from anyner.document import Document, Entity
+from anyner.fragments import canonical_fragments
 
 
 def words(text: str, *entities: tuple[str, tuple[tuple[int, int], ...]]) -> Document:

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from anyner.corpora import textfiles
-from anyner.corpora.reading import read, read_splits
-from anyner.corpora.registry import FORMATS
+from anyner.corpora.reading import FORMATS, read, read_splits
 from anyner.corpora.writing import write
 from anyner.document import Document, Entity
 from anyner.errors import AnynerError
@@ -35,7 +34,7 @@ def test_missing_unknown_and_unrecognised(tmp_path: Path) -> None:
     assert _message(tmp_path / "no.jsonl") == f"{tmp_path / 'no.jsonl'}: no such file or folder"
     assert "no such file" in _message(tmp_path / "no.jsonl", "conll")
     assert NAMES in _message(prose, "xml")
-    assert "in no format known here" in _message(prose)
+    assert "not in a known format" in _message(prose)
     assert NAMES in _message(prose)
     assert "is empty" in _message(empty)
     assert read(empty, "jsonl").documents == ()

@@ -10,9 +10,8 @@ from drawn_documents import any_documents, tame_documents
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyner.corpora.format import Format
-from anyner.corpora.reading import read
-from anyner.corpora.registry import FORMATS, format_named
+from anyner.corpora.corpus import Format
+from anyner.corpora.reading import FORMATS, format_named, read
 from anyner.corpora.writing import write
 from anyner.document import Document
 from anyner.errors import AnynerError

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from anyner.corpora.reading import read
-from anyner.corpora.registry import FORMATS
+from anyner.corpora.reading import FORMATS, read
 from anyner.corpora.writing import write
 from anyner.document import Document, Entity
 from anyner.errors import AnynerError

@@ -56,7 +56,7 @@ def test_it_learns_flat_entities_by_heart_saves_loads_and_predicts(tagger: Path,
     anyner.write(documents, tmp_path / "flat.jsonl", "jsonl")
     recipe = next(yaml.safe_load(block.code) for block in blocks(read(PAGE)) if block.code.startswith("# recipes/tagger"))
     recipe["data"] = {"train": str(tmp_path / "flat.jsonl"), "dev": str(tmp_path / "flat.jsonl")}
-    recipe["encoder"] = {"fresh_width": 64, "fresh_layers": 1, "fresh_vocabulary": 600, "dropout": 0.0}
+    recipe["encoder"] = {"scratch": {"width": 64, "layers": 1, "vocabulary": 600}, "dropout": 0.0}
     recipe["training"] |= {
         "epochs": 30,
         "passages": False,

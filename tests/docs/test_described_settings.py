@@ -13,11 +13,11 @@ from pydantic.fields import FieldInfo
 
 from anyner.architectures.registry import config_class, names
 from anyner.cli.main import COMMANDS
-from anyner.corpora.registry import FORMATS
-from anyner.training.config import Chosen, Recipe, Source, SyntheticData
+from anyner.corpora.reading import FORMATS
+from anyner.training.config import Recipe, RefitConfig, Source, SyntheticData
 
 OPEN = "–"
-_GROUPS = ("data", "encoder", "text", "training", "adapting")
+_GROUPS = ("data", "encoder", "text", "training", "pretraining")
 
 
 def shown(value: Any) -> str:
@@ -44,8 +44,8 @@ def recipe_keys() -> dict[str, str]:
             keys |= defaults(group_of(field), f"{name}.")
         else:
             keys[name] = shown(field.get_default(call_default_factory=True))
-    del keys["data.synthetic"], keys["chosen"]  # groups that are not there unless asked for
-    return keys | dict(defaults(SyntheticData, "data.synthetic.")) | dict(defaults(Chosen, "chosen."))
+    del keys["data.synthetic"], keys["refit"]  # groups that are not there unless asked for
+    return keys | dict(defaults(SyntheticData, "data.synthetic.")) | dict(defaults(RefitConfig, "refit."))
 
 
 def group_of(field: FieldInfo) -> type[BaseModel]:
@@ -72,15 +72,13 @@ def test_every_architecture_describes_its_settings_with_their_defaults() -> None
 
 def test_the_readme_says_which_architectures_are_available_and_what_they_express() -> None:
     rows = table_rows(read(ROOT / "README.md"), "architecture")
-    listed = {re.sub(r"\[(\w+)\].*", r"\1", row[0]): row for row in rows if len(row) == 4}
-    assert {name for name, row in listed.items() if row[3] == "available"} == set(names())
-    assert {row[3] for row in listed.values()} <= {"available", "being built"}
-    for name in names():
-        assert set(listed[name][2].split(", ")) == config_class(name)().shapes()
+    listed = {re.sub(r"\[(\w+)\].*", r"\1", row[0]): row[2] for row in rows if len(row) == 3}
+    discontinuous = {name: "discontinuous" in config_class(name)().shapes() for name in names()}
+    assert listed == {name: "yes" if found else "no" for name, found in discontinuous.items()}
 
 
-def test_the_readme_lists_every_command() -> None:
-    listed = {row[0] for row in table_rows(read(ROOT / "README.md"), "command")}
+def test_a_page_lists_every_command() -> None:
+    listed = {row[0] for row in table_rows(read(ROOT / "docs/start.md"), "command")}
     assert listed == {f"anyner {command}" for command in COMMANDS}
 
 

@@ -42,9 +42,9 @@ def smaller(path: Path) -> dict[str, Any]:
     recipe: dict[str, Any] = yaml.safe_load(read(path))
     recipe["data"]["synthetic"] |= SIZES
     recipe["training"]["epochs"] = 1
-    if recipe["encoder"]["source"].startswith("bundled:"):
+    if recipe["encoder"].get("source", "").startswith("bundled:"):
         recipe["training"] |= {"batch_sentences": 4, "encoder_lr": 4e-3, "head_lr": 4e-3}
-    recipe["encoder"] |= {"source": "fresh", "fresh_width": 32, "fresh_layers": 1, "fresh_vocabulary": 400}
+    recipe["encoder"] |= {"source": "from_scratch", "scratch": {"width": 32, "layers": 1, "vocabulary": 400}}
     return recipe
 
 
@@ -67,7 +67,7 @@ def workshop(demo_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     words = [Document.from_words(["Pain", "in", "hip"], [Entity("Symptom", ((0, 3),))])]
     anyner.write(words, tmp_path / "posts.jsonl", "jsonl-tokens")
     (tmp_path / "notes.txt").write_text("Mild stiffness.\nHe took Cryoprin.\n", encoding="utf-8")
-    for path in ROOT.glob("recipes/*/demo*.yaml"):
+    for path in (*ROOT.glob("recipes/*/demo*.yaml"), *ROOT.glob("recipes/*/paper.yaml")):
         copy = tmp_path / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(yaml.safe_dump(smaller(path)), encoding="utf-8")

@@ -25,7 +25,7 @@ from transformers import (
 from anyner.corpora.synthetic import synthetic
 from anyner.document import Document
 from anyner.encoding.pieces import PieceVocabulary
-from anyner.encoding.pretrained import fresh_vocabulary
+from anyner.encoding.pretrained import train_vocabulary
 from anyner.text.config import TextConfig
 from anyner.text.windows import Window, windows_of
 
@@ -44,7 +44,7 @@ def framed(tokenizer: Tokenizer, template: str, specials: Sequence[str]) -> Piec
 
 @pytest.fixture(scope="session")
 def wordpiece() -> PieceVocabulary:
-    return fresh_vocabulary(texts(), SIZE)
+    return train_vocabulary(texts(), SIZE)
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyner.encoding.batch import Batch, FeatureIds, batch_of, training_batch
+from anyner.encoding.examples import Example, WindowSoftLabels
 from anyner.encoding.features import FeatureVocabulary
-from anyner.encoding.gold import Example, Gold, Opinion, Opinions
+from anyner.encoding.gold import Gold, SoftLabels
 from anyner.encoding.pieces import Frame
 from anyner.text.align import WordEntity
 from anyner.text.windows import Pieces, Window
@@ -137,19 +138,19 @@ def test_on_the_processor_nothing_is_copied() -> None:
 def test_one_copy_moves_every_tensor_and_keeps_shapes_and_types(monkeypatch: pytest.MonkeyPatch) -> None:
     """On the `meta` device, which every machine has; pinning needs a GPU."""
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: self)
-    said = Opinion.of([WordEntity("B", ((0, 2),), 0.25)], LABELS, 0.5)
-    example = Example.of(window([(201, 202), (203,)]), [WordEntity("B", ((0, 1),))], LABELS, None, said)
-    features = FeatureVocabulary("w", ["NN"], ["w"], 3)
+    soft = WindowSoftLabels.of([WordEntity("B", ((0, 2),), 0.25)], LABELS, 0.5)
+    example = Example.of(window([(201, 202), (203,)]), [WordEntity("B", ((0, 1),))], LABELS, None, soft)
+    features = FeatureVocabulary(["NN"], ["w"], 3)
     batch = training_batch([example, example], FRAME, features=features)
     moved = batch.to(torch.device("meta"))
     assert batch.gold is not None and moved.gold is not None
     pairs = [(batch, moved), (batch.gold, moved.gold), (batch.features, moved.features)]
-    for old, new in (*pairs, (batch.gold.opinions, moved.gold.opinions)):
-        assert isinstance(old, Batch | Gold | FeatureIds | Opinions)
+    for old, new in (*pairs, (batch.gold.soft_labels, moved.gold.soft_labels)):
+        assert isinstance(old, Batch | Gold | FeatureIds | SoftLabels)
         for name in old.__slots__:
             before, after = getattr(old, name), getattr(new, name)
             if isinstance(before, torch.Tensor):
                 assert after.device.type == "meta"
                 assert (after.shape, after.dtype) == (before.shape, before.dtype)
-            elif name not in ("gold", "features", "opinions"):
+            elif name not in ("gold", "features", "soft_labels"):
                 assert after == before

@@ -25,7 +25,7 @@ SENTENCES = [
     (["Pain", "Pain", "strange"], ["NN", "NN", "XX"]),
 ]
 DOCUMENTS = [Document.from_words(words, pos=pos) for words, pos in SENTENCES]
-FEATURES = {"characters": 6, "shapes": 3, "pos": 5, "pos_least_count": 1}
+FEATURES = {"shapes": 3, "pos": 5, "pos_least_count": 1}
 
 
 @pytest.fixture
@@ -77,20 +77,18 @@ def test_a_window_gives_the_same_words_alone_and_beside_others_in_any_order(
 
 
 @pytest.mark.parametrize("lstm", [{}, {"lstm_layers": 1}])
-@pytest.mark.parametrize("used", ["characters", "shapes", "pos", "vectors"])
+@pytest.mark.parametrize("used", ["shapes", "pos", "vectors"])
 def test_each_feature_alone_is_read_and_learned(
     vectors: str, wordpiece: PieceVocabulary, used: str, lstm: dict[str, object]
 ) -> None:
     setting: dict[str, object] = {
-        "characters": {"characters": 6},
         "shapes": {"shapes": 3},
-        "pos": FEATURES | {"characters": 0, "shapes": 0},
+        "pos": FEATURES | {"shapes": 0},
         "vectors": {"vectors": vectors},
     }[used]  # type: ignore[assignment]
     encoder = built(setting, **lstm)
     window = cut_windows(wordpiece)[0]
     others = {
-        "characters": replace(window, words=["Qain", *window.words[1:]]),
         "shapes": replace(window, words=["pain", *window.words[1:]]),
         "pos": replace(window, pos=["UH", *(window.pos or ())[1:]]),
         "vectors": replace(window, words=["the", *window.words[1:]]),
@@ -115,22 +113,6 @@ def test_vectors_are_in_the_state_but_never_trained(vectors: str, wordpiece: Pie
     assert table.shape == (7, 4)
     torch.testing.assert_close(table[0], table[1:].mean(0))
     assert "word_layer.features.vectors" not in dict(encoder.named_parameters())
-
-
-def test_the_state_of_a_word_is_the_mean_over_its_characters_and_its_end(wordpiece: PieceVocabulary) -> None:
-    encoder = built({"characters": 6})
-    layer = encoder.word_layer.features
-    assert layer is not None and layer.characters is not None
-    windows = cut_windows(wordpiece)
-    ids = batched(encoder, windows, wordpiece).features
-    assert ids is not None and ids.characters is not None and ids.word_of is not None
-    with torch.inference_mode():
-        found = layer(ids)
-        for b, window in enumerate(windows):
-            for m, word in enumerate(window.words):
-                spelt = ids.characters[ids.word_of[b, m]][: len(word) + 1]
-                expected = layer.character_lstm(layer.characters(spelt)[None])[0].mean(1)[0]
-                torch.testing.assert_close(found[b, m], expected, atol=1e-6, rtol=0)
 
 
 def test_words_without_tags_are_read_all_the_same(vectors: str, wordpiece: PieceVocabulary) -> None:

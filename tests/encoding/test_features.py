@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 
 from anyner.document import Document
 from anyner.encoding.config import FeatureConfig
-from anyner.encoding.features import END, FeatureVocabulary, learned_characters, learned_shapes, learned_tags
-from anyner.encoding.gold import Example
+from anyner.encoding.examples import Example
+from anyner.encoding.features import FeatureVocabulary, learned_shapes, learned_tags
 from anyner.errors import AnynerError
 from anyner.text.config import TextConfig
 from anyner.text.windows import Window, windows_of
 
-ALL_ON = FeatureConfig(characters=4, shapes=2, pos=3, vectors="somewhere")
+ALL_ON = FeatureConfig(shapes=2, pos=3, vectors="somewhere")
 GIVEN = TextConfig(words="given")
 
 
@@ -28,12 +28,7 @@ def window(words: list[str], pos: list[str] | None = None) -> Window:
 
 
 def vocabulary() -> FeatureVocabulary:
-    return FeatureVocabulary("aben水", ("NN", "VB"), ("bean", "Bean", "na"), 5, ("X", "Xxx", "xx"))
-
-
-def spelling(found: FeatureVocabulary, one: Window) -> list[list[int]]:
-    spelt = found.spelt([one])
-    return [spelt.characters[row, : spelt.lengths[row]].tolist() for row in spelt.word_of]
+    return FeatureVocabulary(("NN", "VB"), ("bean", "Bean", "na"), 5, ("X", "Xxx", "xx"))
 
 
 def test_vectors_are_those_of_the_word_as_it_stands_then_in_small_letters() -> None:
@@ -53,37 +48,6 @@ def test_shapes_have_rows_and_rare_ones_share_one() -> None:
     assert learned_shapes([Document.from_words(["a"])], GIVEN) == ("x",)
 
 
-def test_characters_end_with_the_end_and_unknown_ones_share_a_row() -> None:
-    assert spelling(vocabulary(), window(["ab", "水", "xb"])) == [[3, 4, END], [7, END], [1, 4, END]]
-
-
-@settings(deadline=None)
-@given(st.lists(st.lists(st.text("abenxy水", min_size=1, max_size=9), min_size=1, max_size=6), min_size=1, max_size=4))
-def test_every_distinct_word_is_spelt_once_longest_first(sentences: list[list[str]]) -> None:
-    found, windows = vocabulary(), [window(words) for words in sentences]
-    spelt = found.spelt(windows)
-    flat = [word for words in sentences for word in words]
-    assert spelt.characters.shape == (len(set(flat)), max(map(len, flat)) + 1)
-    assert list(spelt.lengths) == sorted(spelt.lengths, reverse=True)
-    assert (spelt.characters != 0).sum(1).tolist() == list(spelt.lengths)
-    alone = [rows for one in windows for rows in spelling(found, one)]
-    assert [spelt.characters[row, : spelt.lengths[row]].tolist() for row in spelt.word_of] == alone
-
-
-def test_a_word_of_any_length_is_read_in_bounded_room() -> None:
-    spelt = vocabulary().spelt([window(["a" * 100_000 + "b", "a"])])
-    assert spelt.characters.shape == (2, 65)
-    assert spelt.characters[0, -2:].tolist() == [4, END]
-
-
-def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anyner.encoding.features._REMEMBERED", 10)
-    found = vocabulary()
-    for number in range(30):
-        assert spelling(found, window([f"a{number}", "ab"]))[1] == [3, 4, END]
-        assert len(found._spellings) <= 10
-
-
 def test_a_hidden_word_says_nothing() -> None:
     """Whatever the hidden word was, its features are the same, and the others' are untouched."""
     found = vocabulary()
@@ -91,12 +55,6 @@ def test_a_hidden_word_says_nothing() -> None:
     hidden = [Example.of(w, [], (), None).without(np.array([True, False]), 9).window for w in (one, other)]
     for rows in (found.tag_rows, found.vector_rows, found.shape_rows):
         assert rows([hidden[0]]).tolist() == rows([hidden[1]]).tolist() == [0, rows([one]).tolist()[1]]
-    assert spelling(found, hidden[0]) == spelling(found, hidden[1]) == [[1, END], spelling(found, one)[1]]
-
-
-def test_characters_are_learned_from_words_of_any_script() -> None:
-    documents = [Document("水 b?"), Document("äb 水\n")]
-    assert learned_characters(documents, TextConfig(splitter="cjk")) == ("?", "b", "ä", "水")
 
 
 def test_rare_tags_are_not_learned() -> None:
@@ -124,10 +82,10 @@ def test_the_files_come_back_equal(
     tmp_path_factory: pytest.TempPathFactory, tags: list[str], listed: list[str], width: int
 ) -> None:
     folder = tmp_path_factory.mktemp("features")
-    before = FeatureVocabulary(sorted(set("".join(listed))), tags, listed, width, tags)
+    before = FeatureVocabulary(tags, listed, width, tags)
     before.save(folder)
     after = FeatureVocabulary.load(folder, ALL_ON)
-    for name in ("characters", "shapes", "tags", "vector_words", "vector_width"):
+    for name in ("shapes", "tags", "vector_words", "vector_width"):
         assert getattr(after, name) == getattr(before, name)
 
 
@@ -157,10 +115,7 @@ def changed(**changes: Any) -> Callable[[Path], object]:
         (lambda folder: (folder / "vectors.txt").write_text("a\na\n", encoding="utf-8"), "distinct words"),
         (lambda folder: (folder / "vectors.txt").write_text("a\n\nb\n", encoding="utf-8"), "distinct words"),
         (changed(more=1), "unknown key 'more'"),
-        (changed(characters="abc"), "'characters'"),
-        (changed(characters=["ab"]), "not one character"),
-        (changed(characters=["a", "a"]), "'characters'"),
-        (changed(characters=[]), "not what config.json says"),
+        (changed(characters=["a"]), "unknown key 'characters'"),
         (changed(shapes=[]), "'shapes'"),
         (changed(shapes=["x", "x"]), "'shapes'"),
         (changed(tags=[1]), "'tags"),
@@ -177,3 +132,9 @@ def test_a_malformed_file_is_refused_in_one_line(tmp_path: Path, breaking: Calla
     assert message in str(caught.value)
     assert str(tmp_path) in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_files_of_format_2_load(tmp_path: Path) -> None:
+    vocabulary().save(tmp_path)
+    changed(characters=[])(tmp_path)
+    assert FeatureVocabulary.load(tmp_path, ALL_ON).shapes == vocabulary().shapes

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from anyner.encoding import pieces as pieces_module
 from anyner.encoding.pieces import PieceVocabulary, plain_form
-from anyner.encoding.pretrained import fresh_vocabulary
+from anyner.encoding.pretrained import train_vocabulary
 from anyner.errors import AnynerError
 
 STRANGE = ["\x00", "\x01\x02", "\u200b", "\u200d\u200c", "\ufeff", "\u00ad", "\x7f", "\u202e"]
@@ -206,7 +206,7 @@ def test_the_plain_form_is_never_empty_and_is_its_own(word: str) -> None:
 
 def test_a_vocabulary_that_was_learned_from_split_accents_still_reads_them() -> None:
     split = normalize("NFD", "é")
-    vocabulary = fresh_vocabulary([f"caf{split} caf{split}"] * 3, 60)
+    vocabulary = train_vocabulary([f"caf{split} caf{split}"] * 3, 60)
     assert vocabulary.frame.unknown in vocabulary.tokenizer.encode(" café").ids
     assert vocabulary.frame.unknown not in vocabulary.cut([f"caf{split}"])[0]
 

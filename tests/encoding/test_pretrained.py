@@ -8,9 +8,9 @@ import torch
 from transformers import AutoModel, PreTrainedConfig, PreTrainedTokenizerFast
 from transformers.utils import logging
 
-from anyner.encoding.config import EncoderConfig
+from anyner.encoding.config import EncoderConfig, ScratchConfig
 from anyner.encoding.pieces import PieceVocabulary
-from anyner.encoding.pretrained import encoder_from_config, fresh_vocabulary, pretrained_encoder
+from anyner.encoding.pretrained import encoder_from_config, pretrained_encoder, train_vocabulary
 from anyner.errors import AnynerError
 
 
@@ -58,13 +58,13 @@ def test_weights_that_are_missed_are_told(vocabulary: PieceVocabulary, tmp_path:
     small = encoder_from_config(plain)
     small.save_pretrained(tmp_path, state_dict={k: v for k, v in small.state_dict().items() if "intermediate" not in k})
     vocabulary.save(tmp_path)
-    with pytest.warns(UserWarning, match=r"lacks 2 weights, the first encoder\.layer\.0\.intermediate\.\S+: they start new"):
+    with pytest.warns(UserWarning, match=r"lacks 2 weights, the first encoder\.layer\.0\.intermediate\.\S+: they start"):
         loaded, _ = pretrained_encoder(EncoderConfig(source=str(tmp_path)), iter(()))
     assert torch.equal(loaded.embeddings.word_embeddings.weight, small.embeddings.word_embeddings.weight)
 
 
-def test_a_fresh_encoder_has_the_size_that_was_asked_for() -> None:
-    config = EncoderConfig(fresh_layers=1, fresh_width=32, fresh_vocabulary=120)
+def test_an_encoder_from_scratch_has_the_size_of_its_settings() -> None:
+    config = EncoderConfig(scratch=ScratchConfig(layers=1, width=32, vocabulary=120))
     encoder, vocabulary = pretrained_encoder(config, ["pain in the knee", "the knee"] * 5)
     assert encoder.config.hidden_size == 32
     assert encoder.config.num_hidden_layers == 1
@@ -75,7 +75,7 @@ def test_a_fresh_encoder_has_the_size_that_was_asked_for() -> None:
 
 def test_the_same_texts_give_the_same_vocabulary() -> None:
     texts = ["pain in the left knee", "Pain in the hips", "kneeling hurts"] * 3
-    one, other = fresh_vocabulary(texts, 100), fresh_vocabulary(iter(texts), 100)
+    one, other = train_vocabulary(texts, 100), train_vocabulary(iter(texts), 100)
     assert one.tokenizer.to_str() == other.tokenizer.to_str()
     assert one.cut(["Pain"]) != one.cut(["pain"])  # case is kept
     assert one.tokenizer.decode(list(one.cut(["knee"])[0])) == "knee"

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anyner.encoding.shapes import in_one_casing, shape_of
+from anyner.encoding.features import in_one_casing, shape_of
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import pytest
 from anyner.architectures.registry import names
 from anyner.storage.save import save
 from anyner.training.config import Recipe
-from anyner.training.data import read_data
-from anyner.training.run import prepare
+from anyner.training.data.splits import read_data
+from anyner.training.run import build
 
 
 @pytest.fixture(scope="session")
@@ -19,10 +19,10 @@ def untrained_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path
     for architecture in names():
         plain = {
             "data": {"synthetic": {"contiguous": True, "train": 8, "dev": 4, "test": 1}},
-            "encoder": {"source": "fresh", "fresh_width": 32, "fresh_layers": 1, "fresh_vocabulary": 200},
+            "encoder": {"source": "from_scratch", "scratch": {"width": 32, "layers": 1, "vocabulary": 200}},
             "architecture": architecture,
         }
         recipe = Recipe.of(plain, "recipe")
-        recognizer, _, _ = prepare(recipe, read_data(recipe.data, recipe.text))
+        recognizer, _, _ = build(recipe, read_data(recipe.data, recipe.text))
         folders[architecture] = save(recognizer, root / architecture)
     return folders

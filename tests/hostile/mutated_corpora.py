@@ -30,7 +30,7 @@ from typer.testing import CliRunner
 
 import anyner
 from anyner.cli.main import app
-from anyner.corpora.registry import FORMATS
+from anyner.corpora.reading import FORMATS
 from anyner.corpora.synthetic import synthetic
 from anyner.document import Document, Entity
 from anyner.errors import printable

@@ -22,7 +22,7 @@ import anyner
 from anyner.cli.main import app
 from anyner.corpora.synthetic import synthetic
 from anyner.encoding.config import EncoderConfig
-from anyner.encoding.pretrained import encoder_from_config, fresh_vocabulary, load_with_missing, pretrained_encoder
+from anyner.encoding.pretrained import encoder_from_config, load_with_missing, pretrained_encoder, train_vocabulary
 from anyner.encoding.untrusted import ENCODER_KINDS, kept_settings
 from anyner.errors import AnynerError
 
@@ -42,7 +42,7 @@ def nothing_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def good_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("checkpoint")
-    vocabulary = fresh_vocabulary((document.text for document in synthetic(30)), 200)
+    vocabulary = train_vocabulary((document.text for document in synthetic(30)), 200)
     sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
     AutoModel.from_config(BertConfig(vocab_size=200, **sizes)).save_pretrained(folder)
     vocabulary.save(folder)
@@ -140,7 +140,7 @@ def _not_finite(folder: Path) -> None:
         (_write("model.safetensors", b"broken"), "not a whole safetensors file"),
         (_write("model.safetensors", pickle.dumps({})), "not a whole safetensors file"),
         (_write("adapter_config.json", b'{"base_model_name_or_path": "owner/name"}'), "it holds an adapter"),
-        (_write("tokenizer_config.json", b'{"tokenizer_class": "RagTokenizer"}'), "none of a text encoder"),
+        (_write("tokenizer_config.json", b'{"tokenizer_class": "RagTokenizer"}'), "is not that of a text encoder"),
         (_write("tokenizer_config.json", b'{"vocab_file": "/etc/passwd"}'), "names a file"),
         (_not_finite, "not finite"),
     ],

@@ -15,7 +15,7 @@ import pytest
 import anyner
 from anyner.architectures.registry import names
 from anyner.storage import save
-from anyner.training import checkpoint, lock
+from anyner.training import checkpoint, processes
 from anyner.training.config import Recipe
 from anyner.training.run import run
 
@@ -73,7 +73,7 @@ def recipe_of(architecture: str) -> Recipe:
     return Recipe.of(
         {
             "data": {"synthetic": {"contiguous": True, "train": 6, "dev": 2, "test": 1}},
-            "encoder": {"fresh_width": 16, "fresh_layers": 1, "fresh_vocabulary": 120},
+            "encoder": {"scratch": {"width": 16, "layers": 1, "vocabulary": 120}},
             "architecture": architecture,
             "training": {"epochs": 2, "batch_sentences": 3, "head_lr": 0.003, "checkpoint_steps": 1, "average_epochs": 0.5},
         },
@@ -98,7 +98,7 @@ def die(recipe: Recipe, folder: Path, at: int, half: bool, resume: bool = False)
         with pytest.raises(Killed):
             run(recipe, folder, resume)
         gc.collect()  # folders that are removed when nobody holds them any more would be removed after the death
-    lock._held.clear()  # as a new process would find it
+    processes._held.clear()  # as a new process would find it
 
 
 def go_on(recipe: Recipe, folder: Path) -> None:

@@ -13,13 +13,11 @@ from typing import Any
 
 import pytest
 import torch
-import typer
 
 import anyner
 from anyner.architectures.base import Losses, LossPart
 from anyner.architectures.registry import head_class, names
-from anyner.architectures.settings import CorpusFacts
-from anyner.cli.folds import listening
+from anyner.architectures.settings import CorpusStatistics
 from anyner.corpora.synthetic import synthetic
 from anyner.document import Document, Entity
 from anyner.errors import AnynerError
@@ -28,14 +26,14 @@ from anyner.text.config import TextConfig
 from anyner.text.windows import windows_of
 from anyner.training import checkpoint
 from anyner.training.config import Recipe, changed
-from anyner.training.data import Splits
-from anyner.training.loop import Interrupted, Trainer
+from anyner.training.data.splits import Splits
+from anyner.training.loop import Trainer
 from anyner.training.progress import EpochRecord, Silent
-from anyner.training.run import prepare, run
+from anyner.training.run import build, run
 
 TINY: dict[str, Any] = {
     "data": {"synthetic": {"contiguous": True, "train": 40, "dev": 8, "test": 1}},
-    "encoder": {"fresh_width": 16, "fresh_layers": 1, "fresh_vocabulary": 200},
+    "encoder": {"scratch": {"width": 16, "layers": 1, "vocabulary": 200}},
     "training": {"epochs": 2, "batch_sentences": 8, "encoder_lr": 0.003, "head_lr": 0.003},
 }
 
@@ -44,14 +42,14 @@ def tiny(*changes: str) -> Recipe:
     return Recipe.of(changed(TINY, changes), "recipe")
 
 
-LENGTHS = ("longest", "farthest", "stretch")
+LENGTHS = ("longest", "farthest", "segment_words")
 
 
 @pytest.mark.parametrize("architecture", names())
 def test_what_is_fitted_to_a_corpus_is_no_longer_than_a_window(architecture: str) -> None:
     sizes = (1, 2, 10_000)
-    facts = CorpusFacts(("A",), sizes, sizes, sizes, 1, 1, 512, encoder_decoder=False, discontinuous=True)
-    settings = head_class(architecture).Config.of({}, "head").fitted(facts).model_dump()
+    statistics = CorpusStatistics(("A",), sizes, sizes, sizes, 1, 1, 512, encoder_decoder=False, discontinuous=True)
+    settings = head_class(architecture).Config.of({}, "head").fitted(statistics).model_dump()
     fitted = [settings[key] for key in LENGTHS if settings.get(key)] or [max(settings["lengths"])]
     assert fitted and max(fitted) <= 512
 
@@ -61,10 +59,10 @@ def test_an_entity_longer_than_a_window_is_told_and_leaves_the_settings_alone(ar
     documents = synthetic(20, seed=1, contiguous=True).documents
     text = " ".join(["word"] * 10_000)
     endless = Document(text, (Entity("Person", ((0, len(text)),)),))
-    with_it, _, check = prepare(tiny(f"architecture={architecture}"), Splits((*documents, endless), (), ()))
-    without, _, _ = prepare(tiny(f"architecture={architecture}"), Splits(documents, (), ()))
+    with_it, _, check = build(tiny(f"architecture={architecture}"), Splits((*documents, endless), (), ()))
+    without, _, _ = build(tiny(f"architecture={architecture}"), Splits(documents, (), ()))
     assert check.lines() == [
-        f"1 of {check.entities} training entities ({100 / check.entities:.1f} %) cannot be reached: longer than a window"
+        f"1 of {check.entities} training entities ({100 / check.entities:.1f} %) cannot be predicted: longer than a window"
     ]
     assert with_it.config.head == without.config.head
 
@@ -101,9 +99,9 @@ def test_many_labels_are_told_with_the_memory_they_take(
     recipe = tiny("head.width=4", f"training.batch_tokens={tokens}", "training.passages=false")
     with pytest.raises(RuntimeError, match="ready"):
         run(recipe, tmp_path / "m", listener=listener, data=Splits((*short, *(long,) * 8 * (tokens > 64)), short, ()))
-    notes = [line for line in listener.lines if "which takes up to" in line]
+    notes = [line for line in listener.lines if "a step needs up to" in line]
     assert len(notes) == told
-    assert not told or notes[0].startswith(f"note: every span is scored for each of {labels} labels, which takes up to ")
+    assert not told or notes[0].startswith(f"note: every span is scored for each of {labels} labels: a step needs up to ")
 
 
 class Spoiled:
@@ -138,7 +136,7 @@ def test_a_loss_that_is_not_finite_ends_the_training(
         with pytest.raises(AnynerError) as caught:
             run(tiny("training.checkpoint_steps=1", "training.passages=false"), folder)
     message = str(caught.value)
-    assert f"not finite in step {step}: start a new training with a smaller training.encoder_lr" in message
+    assert f"not finite in step {step}: start a new training with lower training.encoder_lr" in message
     assert "\n" not in message
     lines = (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     assert len(lines) == (step > STEPS)
@@ -159,16 +157,8 @@ def test_weights_that_overflow_after_a_finite_loss_are_not_saved(tmp_path: Path,
 
     monkeypatch.setattr(torch.optim.AdamW, "step", overflowing)
     with pytest.raises(AnynerError, match="not finite in step 1"):
-        run(tiny("training.accumulate=100", "training.passages=false"), tmp_path / "m")
+        run(tiny("training.batch_sentences=100", "training.passages=false"), tmp_path / "m")
     assert not (tmp_path / "m/config.json").exists() and not (tmp_path / "m/checkpoint").exists()
-
-
-@pytest.mark.parametrize("code", [130, 143])
-def test_commands_of_folds_exit_as_the_signal_says(code: int, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(typer.Exit) as caught, listening(quiet=True):
-        raise Interrupted(code)
-    assert caught.value.exit_code == code
-    assert capsys.readouterr().err == "anyner: stopped, and all is saved: the same command goes on\n"
 
 
 LOCK = ".training.lock"
@@ -197,7 +187,7 @@ def test_a_second_training_in_one_folder_is_refused(tmp_path: Path, resume: bool
 
     run(tiny(), folder, listener=During(second))
     owner = f"process {os.getpid()} on {socket.gethostname()}"
-    assert messages[0].startswith(f"{folder}: another training writes to it, {owner}: choose another output folder")
+    assert messages[0].startswith(f"{folder}: another training is writing to it ({owner}): choose another output folder")
     assert "\n" not in messages[0]
     assert not (folder / LOCK).exists()
     assert Recipe.read(folder / "recipe.yaml") == tiny()
@@ -238,7 +228,7 @@ def test_the_lock_of_a_process_that_is_gone_is_taken_over(tmp_path: Path, conten
 @pytest.mark.parametrize(("process", "host"), [(GONE, "elsewhere"), (os.getppid(), socket.gethostname())])
 def test_the_lock_of_a_live_process_or_another_machine_is_respected(tmp_path: Path, process: int, host: str) -> None:
     written_lock(tmp_path / "m", json.dumps({"process": process, "host": host}))
-    with pytest.raises(AnynerError, match=f"another training writes to it, process {process} on {host}"):
+    with pytest.raises(AnynerError, match=rf"is writing to it \(process {process} on {host}\)"):
         run(tiny(), tmp_path / "m")
     assert [path.name for path in (tmp_path / "m").iterdir()] == [LOCK]
 
@@ -352,10 +342,10 @@ def test_a_deep_recipe_is_one_line(tmp_path: Path, written: str) -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        "encoder.fresh_width=10000000",
-        "encoder.fresh_width=800000000000000000000000000",
-        "encoder.fresh_layers=1000000000",
-        "encoder.fresh_vocabulary=10000000000000",
+        "encoder.scratch.width=10000000",
+        "encoder.scratch.width=800000000000000000000000000",
+        "encoder.scratch.layers=1000000000",
+        "encoder.scratch.vocabulary=10000000000000",
         "head.width=1000000000",
         "head.width=1000000000000000000000000000000",
         "encoder={lstm_layers: 1, lstm_width: 10000000000}",

@@ -14,7 +14,7 @@ from anyner.document import Document
 from anyner.encoding.config import EncoderConfig
 from anyner.encoding.encoder import Encoder
 from anyner.encoding.pieces import PieceVocabulary
-from anyner.encoding.pretrained import encoder_from_config, fresh_vocabulary
+from anyner.encoding.pretrained import encoder_from_config, train_vocabulary
 from anyner.inference.config import ModelConfig
 from anyner.inference.recognizer import Recognizer
 from anyner.model import NerModel
@@ -31,7 +31,7 @@ def documents() -> tuple[Document, ...]:
 
 
 def _vocabulary() -> PieceVocabulary:
-    return fresh_vocabulary([document.text for document in synthetic(150)], 600)
+    return train_vocabulary([document.text for document in synthetic(150)], 600)
 
 
 @pytest.fixture(scope="session")
@@ -51,9 +51,9 @@ def build() -> Build:
         )
         encoder = Encoder(EncoderConfig(), encoder_from_config(bert))
         head = head_type(Config(width=16, prior=0.1, length_buckets=8), LABELS, encoder)
-        torch.nn.init.normal_(head.pairs.bilinear, std=1.2)
+        torch.nn.init.normal_(head.span_scores.bilinear, std=1.2)
         with torch.no_grad():
-            head.pairs.length.weight += torch.linspace(1.0, -1.0, 8)[:, None]
+            head.span_scores.length.weight += torch.linspace(1.0, -1.0, 8)[:, None]
         config = ModelConfig(
             anyner_version=anyner.__version__,
             architecture="biaffine",

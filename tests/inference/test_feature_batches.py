@@ -39,11 +39,11 @@ def featured(build: object, given_documents: list[Document], tmp_path_factory: p
     vectors = tmp_path_factory.mktemp("vectors") / "v.txt"
     words = sorted({word for document in given_documents for word in words_of(document)})[::2]
     vectors.write_text("".join(f"{w} {' '.join(map(str, torch.randn(6).tolist()))}\n" for w in words), encoding="utf-8")
-    features = {"characters": 12, "pos": 6, "vectors": str(vectors)}
+    features = {"shapes": 12, "pos": 6, "vectors": str(vectors)}
     config = EncoderConfig.of({"features": features, "lstm_layers": 1}, "encoder")
     encoder = new_encoder(config, plain.model.encoder.pretrained, given_documents, plain.config.text)
     for parameter in encoder.word_layer.parameters():
-        torch.nn.init.normal_(parameter, std=0.3)
+        torch.nn.init.normal_(parameter, std=1.0)
     model = NerModel(encoder, plain.model.head).eval()
     return Recognizer(model, plain.vocabulary, plain.config.model_copy(update={"encoder": config}))
 

@@ -233,15 +233,15 @@ def test_an_overlap_policy_can_be_chosen_for_a_call(recognizer: Recognizer, pred
     ("chosen", "message"),
     [
         ({"thresholds": {"scor": 0.5}}, "there is no threshold 'scor'; biaffine has: score"),
-        ({"thresholds": {"score": 0.05}}, "proposals are only made from 0.1 on"),
-        ({"thresholds": {"score": float("nan")}}, "threshold score is nan"),
+        ({"thresholds": {"score": 0.05}}, "threshold score: the lowest is 0.1, got 0.05"),
+        ({"thresholds": {"score": float("nan")}}, "threshold score: the lowest is 0.1, got nan"),
         ({"overlap": "some"}, "unknown overlap policy 'some'"),
         ({"options": {"beams": 3}}, "options: unknown key 'beams'"),
-        ({"batch_tokens": 0}, "batch_tokens is 0"),
-        ({"batch_tokens": "a"}, "batch_tokens is 'a'"),
-        ({"thresholds": [0.5]}, "thresholds are given by name, as {name: value}, not as list"),
-        ({"options": ["beam"]}, "options are given by name"),
-        ({"thresholds": {"score": "high"}}, "threshold score is 'high', which is no number"),
+        ({"batch_tokens": 0}, "batch_tokens: expected at least 1, got 0"),
+        ({"batch_tokens": "a"}, "batch_tokens: expected at least 1, got 'a'"),
+        ({"thresholds": [0.5]}, "thresholds: expected {name: value}, got list"),
+        ({"options": ["beam"]}, "options: expected {name: value}, got list"),
+        ({"thresholds": {"score": "high"}}, "threshold score: expected a number, got 'high'"),
     ],
 )
 def test_wrong_choices_are_named_before_anything_is_read(recognizer: Recognizer, chosen: dict[str, Any], message: str) -> None:

@@ -113,7 +113,7 @@ def test_labels_that_a_document_does_not_annotate_are_not_judged(recognizer: Rec
 def test_a_threshold_for_gaps_is_tuned_on_entities_with_gaps_alone(
     recognizer: Recognizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A third of those with gaps is right even at best: among all entities they are not worth their mistakes."""
+    """A third of the discontinuous ones is right even at best: among all entities they are not worth their mistakes."""
     grid = tuple(round(0.05 * i, 2) for i in range(2, 20))
     scored = [WordEntity("A", ((number, number + 1),), 0.6) for number in range(5)]
     scored += [
@@ -124,18 +124,18 @@ def test_a_threshold_for_gaps_is_tuned_on_entities_with_gaps_alone(
     scored += [WordEntity("A", ((0, 1), (4, 5)), 0.2)]
 
     def decode(proposals: object, sentences: int, decoding: Decoding) -> list[list[WordEntity]]:
-        least = {1: decoding.thresholds["score"], 2: decoding.thresholds.get("gaps", decoding.thresholds["score"])}
+        least = {1: decoding.thresholds["score"], 2: decoding.thresholds.get("discontinuous", decoding.thresholds["score"])}
         return [[entity for entity in scored if (entity.score or 0) >= least[len(entity.fragments)]]] * sentences
 
     words = ["one", "two", "three", "four", "five"]
     right = [Entity(entity.label, entity.fragments) for entity in scored[:6]]
     gold = [Document.from_words(words, right)] * 40  # so many that the stretches are narrow
     monkeypatch.setattr(recognizer.model.head, "decode", decode)
-    score, gaps = Threshold("score", 0.1, 0.5, grid), Threshold("gaps", 0.1, 0.5, grid, tuned_on="discontinuous")
-    for thresholds, wanted in (((score,), {"score": 0.45}), ((score, gaps), {"score": 0.35, "gaps": 0.25})):
+    score, gaps = Threshold("score", 0.1, 0.5, grid), Threshold("discontinuous", 0.1, 0.5, grid, tuned_on="discontinuous")
+    for thresholds, expected in (((score,), {"score": 0.45}), ((score, gaps), {"score": 0.35, "discontinuous": 0.25})):
         monkeypatch.setattr(type(recognizer.model.head.config), "thresholds", lambda _, own=thresholds: own)
         tuned = Tuner(recognizer, gold).tune()
-        assert tuned.thresholds == wanted
+        assert tuned.thresholds == expected
     assert (tuned.score.correct, tuned.score.predicted, tuned.score.gold) == (40 * 6, 40 * 8, 40 * 6)
     assert tuned.discontinuous == Score(40, 40 * 3, 40)
 

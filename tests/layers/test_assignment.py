@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyner.layers.assignment import NOTHING, one_to_one, shared_out
+from anyner.layers.assignment import NOTHING, one_to_one, repeated
 
 sizes = st.tuples(st.integers(1, 6), st.integers(1, 4), st.integers(0, 99))
 
@@ -33,10 +33,10 @@ def test_one_to_one_is_the_cheapest_of_all(size: tuple[int, int, int]) -> None:
 
 @settings(deadline=None)
 @given(sizes)
-def test_sharing_out_is_as_cheap_as_assigning_copies(size: tuple[int, int, int]) -> None:
+def test_repeated_columns_cost_as_little_as_the_best_of_all_copies(size: tuple[int, int, int]) -> None:
     rows, columns, seed = size
     cost = drawn(rows, columns, seed)
-    assigned = shared_out(cost)
+    assigned = repeated(cost)
     if columns >= rows:
         assert assigned.tolist() == one_to_one(cost).tolist(), "not all columns: those that cost least"
         return

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from anyner.layers.decoder import Decoder, DecoderShape, Memory, RelativePositions
-from anyner.layers.rows import Rows
+from anyner.layers.sequences import Sequences
 
 NEW = DecoderShape(width=16, layers=2, heads=2, head_width=8, feed_forward=24, memory_width=12)
 T5 = replace(NEW, head_width=6, norm="rms", activation="relu", bias=False, scaled=False, relative=RelativePositions(8, 6))
@@ -60,13 +60,13 @@ def test_rows_that_share_keys_equal_rows_alone(
     counts, lengths = [count for count, _ in drawn_sentences], [length for _, length in drawn_sentences]
     decoder = random_decoder(SHAPES[kind])
     states, mask = sentences(decoder, lengths)
-    inputs, rows = drawn(sum(counts), steps, decoder.shape.width), Rows.of_counts(counts, CPU)
+    inputs, rows = drawn(sum(counts), steps, decoder.shape.width), Sequences.of_counts(counts, CPU)
     together = decoder(inputs, rows, decoder.remember(states, mask), causal)
     assert together.shape == inputs.shape
     owners = [sentence for sentence, count in enumerate(counts) for _ in range(count)]
     for row, sentence in enumerate(owners):
         own = decoder.remember(states[sentence : sentence + 1, : lengths[sentence]], None)
-        alone = decoder(inputs[row : row + 1], Rows.of_counts([1], CPU), own, causal)
+        alone = decoder(inputs[row : row + 1], Sequences.of_counts([1], CPU), own, causal)
         assert torch.allclose(together[row : row + 1], alone, atol=1e-10)
 
 
@@ -74,7 +74,7 @@ def test_rows_that_share_keys_equal_rows_alone(
 def test_some_of_the_rows_say_what_they_said_among_all() -> None:
     decoder = random_decoder(NEW)
     memory = decoder.remember(*sentences(decoder, [4, 2]))
-    inputs, rows, chosen = drawn(4, 3, 16), Rows.of_counts([2, 2], CPU), torch.tensor([3, 0])
+    inputs, rows, chosen = drawn(4, 3, 16), Sequences.of_counts([2, 2], CPU), torch.tensor([3, 0])
     whole = decoder(inputs, rows, memory)
     assert torch.allclose(decoder(inputs[chosen], rows[chosen], memory), whole[chosen], atol=1e-10)
 
@@ -84,9 +84,9 @@ def test_some_of_the_rows_say_what_they_said_among_all() -> None:
 def test_more_rows_than_a_kernel_takes_say_the_same(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     decoder = random_decoder(SHAPES[kind])
     memory = decoder.remember(*sentences(decoder, [3, 5]))
-    inputs, rows = drawn(5, 4, decoder.shape.width), Rows.of_counts([3, 2], CPU)
+    inputs, rows = drawn(5, 4, decoder.shape.width), Sequences.of_counts([3, 2], CPU)
     at_once = decoder(inputs, rows, memory)
-    monkeypatch.setattr("anyner.layers.decoder._MOST_ROWS", 2)
+    monkeypatch.setattr("anyner.layers.decoder._MOST_SEQUENCES", 2)
     assert torch.allclose(decoder(inputs, rows, memory), at_once, atol=1e-10)
 
 
@@ -96,7 +96,7 @@ def test_steps_equal_the_whole_and_go_on_after_reordering(kind: str) -> None:
     decoder, steps = random_decoder(SHAPES[kind]), 9
     memory = decoder.remember(*sentences(decoder, [3, 5, 4]))
     counts = [2, 0, 3]
-    inputs, rows = drawn(5, steps, decoder.shape.width), Rows.of_counts(counts, CPU)
+    inputs, rows = drawn(5, steps, decoder.shape.width), Sequences.of_counts(counts, CPU)
     order = torch.tensor([1, 1, 4, 2, 2])  # each from a row of the same sentence, as the beams of a search do
     cache = decoder.cache(5, steps, inputs)
     whole = decoder(inputs, rows, memory)
@@ -113,7 +113,7 @@ def test_steps_equal_the_whole_and_go_on_after_reordering(kind: str) -> None:
 @torch.no_grad()
 def test_only_without_causal_later_positions_are_seen(kind: str) -> None:
     decoder = random_decoder(SHAPES[kind])
-    memory, rows = decoder.remember(*sentences(decoder, [3])), Rows.of_counts([2], CPU)
+    memory, rows = decoder.remember(*sentences(decoder, [3])), Sequences.of_counts([2], CPU)
     inputs = drawn(2, 4, decoder.shape.width)
     changed = inputs.clone()
     changed[:, 3] = drawn(2, decoder.shape.width, seed=2)
@@ -134,7 +134,7 @@ def test_memory_is_made_once_for_any_number_of_rows(monkeypatch: pytest.MonkeyPa
         return attention(query, key, *rest, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(nn.functional, "scaled_dot_product_attention", watched)
-    decoder(drawn(21, 3, 16), Rows.of_counts([20, 1], CPU), memory)
+    decoder(drawn(21, 3, 16), Sequences.of_counts([20, 1], CPU), memory)
     assert [pointer for pointer in seen if pointer in {key.data_ptr() for key, _ in memory.layers}] == seen[1::2]
 
 
@@ -144,7 +144,7 @@ def test_gradients_reach_every_parameter(kind: str, causal: bool) -> None:
     decoder = random_decoder(SHAPES[kind]).train()
     states, mask = sentences(decoder, [3, 5])
     inputs = drawn(4, 3, decoder.shape.width).requires_grad_()
-    output = decoder(inputs, Rows.of_counts([1, 3], CPU), decoder.remember(states.requires_grad_(), mask), causal)
+    output = decoder(inputs, Sequences.of_counts([1, 3], CPU), decoder.remember(states.requires_grad_(), mask), causal)
     (output * drawn(*output.shape, seed=3)).sum().backward()
     for name, parameter in decoder.named_parameters():
         assert parameter.grad is not None, name
@@ -162,10 +162,10 @@ def test_sharing_keys_changes_no_gradient() -> None:
         states, mask = sentences(decoder, [3, 5])
         inputs, weights, counts = drawn(4, 3, 16), drawn(4, 3, 16, seed=3), [1, 3]
         if together:
-            output = decoder(inputs, Rows.of_counts(counts, CPU), decoder.remember(states, mask))
+            output = decoder(inputs, Sequences.of_counts(counts, CPU), decoder.remember(states, mask))
         else:
             each = torch.tensor([0, 1, 1, 1])
-            output = decoder(inputs, Rows.of_counts([1] * 4, CPU), decoder.remember(states[each], mask[each]))
+            output = decoder(inputs, Sequences.of_counts([1] * 4, CPU), decoder.remember(states[each], mask[each]))
         (output * weights).sum().backward()
         found.append([parameter.grad for parameter in decoder.parameters()])
     for shared, alone in zip(*found, strict=True):
@@ -190,7 +190,7 @@ def test_a_new_decoder_starts_small_and_smaller_where_it_adds() -> None:
 @torch.no_grad()
 def test_dropout_is_for_training_only() -> None:
     decoder = random_decoder(NEW)
-    memory, rows, inputs = decoder.remember(*sentences(decoder, [3])), Rows.of_counts([1], CPU), drawn(1, 3, 16)
+    memory, rows, inputs = decoder.remember(*sentences(decoder, [3])), Sequences.of_counts([1], CPU), drawn(1, 3, 16)
     assert torch.equal(decoder(inputs, rows, memory), decoder(inputs, rows, memory))
     decoder.train()
     assert not torch.allclose(decoder(inputs, rows, memory), decoder(inputs, rows, memory))
@@ -201,7 +201,7 @@ def test_dropout_is_for_training_only() -> None:
 def test_rows_stay_in_the_type_of_autocast(kind: str) -> None:
     decoder = random_decoder(SHAPES[kind]).float()
     states, mask = sentences(decoder, [3, 5])
-    states, inputs, rows = states.float(), drawn(4, 3, decoder.shape.width).float(), Rows.of_counts([1, 3], CPU)
+    states, inputs, rows = states.float(), drawn(4, 3, decoder.shape.width).float(), Sequences.of_counts([1, 3], CPU)
     exact = decoder(inputs, rows, decoder.remember(states, mask))
     kept: set[torch.dtype] = set()
     for layer in decoder.each_layer:

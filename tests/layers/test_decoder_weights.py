@@ -46,7 +46,7 @@ from anyner.layers.decoder_weights import (
     start_from_encoder,
     start_from_pretrained,
 )
-from anyner.layers.rows import Rows
+from anyner.layers.sequences import Sequences
 
 CPU = torch.device("cpu")
 SPECIAL = {"pad_token_id": 1, "bos_token_id": 0, "eos_token_id": 2, "decoder_start_token_id": 2, "forced_eos_token_id": None}
@@ -116,7 +116,7 @@ def examples(width: int, steps: int = 11) -> tuple[Tensor, Tensor, Tensor]:
 
 @torch.no_grad()
 def ours(decoder: Decoder, model: PreTrainedModel, ids: Tensor, states: Tensor, mask: Tensor) -> Tensor:
-    found: Tensor = decoder(embedded(model, ids), Rows.of_counts([1, 1], CPU), decoder.remember(states, mask))
+    found: Tensor = decoder(embedded(model, ids), Sequences.of_counts([1, 1], CPU), decoder.remember(states, mask))
     return found
 
 
@@ -175,7 +175,7 @@ def test_steps_say_what_the_checkpoint_says(kind: str) -> None:
     model = randomised(whole(config()))
     ids, states, mask = examples(32)
     decoder, inputs, expected = started(model), embedded(model, ids), theirs(model, ids, states, mask)
-    rows, memory, cache = Rows.of_counts([1, 1], CPU), decoder.remember(states, mask), decoder.cache(2, 11, inputs)
+    rows, memory, cache = Sequences.of_counts([1, 1], CPU), decoder.remember(states, mask), decoder.cache(2, 11, inputs)
     for number in range(11):
         assert torch.allclose(decoder.step(inputs[:, number], number, rows, memory, cache), expected[:, number], atol=1e-4)
 
@@ -263,7 +263,7 @@ def test_without_cross_attention_the_last_layers_of_an_encoder_are_left(encoder:
     start_from_encoder(decoder, model)
     memory = decoder.remember(torch.randn(2, 4, 32), None)
     states = model(input_ids=torch.randint(3, 40, (2, 7)), output_hidden_states=True).hidden_states
-    entered, rows = states[3 - layers], Rows.of_counts([1, 1], CPU)
+    entered, rows = states[3 - layers], Sequences.of_counts([1, 1], CPU)
     looking = decoder(entered, rows, memory, causal=False)
     for own in decoder.each_layer:
         own.to_memory.output.weight.zero_()
@@ -281,7 +281,7 @@ def test_cross_attention_begins_as_self_attention(encoder: str) -> None:
     assert shape is not None
     decoder = Decoder(shape).eval()
     start_from_encoder(decoder, model)
-    states, rows = torch.randn(2, 5, 32), Rows.of_counts([1, 1], CPU)
+    states, rows = torch.randn(2, 5, 32), Sequences.of_counts([1, 1], CPU)
     for layer, source in zip(decoder.each_layer, model.encoder.layer[1:], strict=True):
         said = layer.memory_norm(states + layer.to_memory(states, rows, *layer.to_memory.remembered(states), None))
         assert torch.allclose(said, source.attention(states)[0], atol=1e-5)

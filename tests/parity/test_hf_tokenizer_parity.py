@@ -14,7 +14,7 @@ from transformers import PreTrainedTokenizerFast
 
 from anyner.corpora.synthetic import synthetic
 from anyner.encoding.pieces import PieceVocabulary, plain_form
-from anyner.encoding.pretrained import fresh_vocabulary
+from anyner.encoding.pretrained import train_vocabulary
 
 TEXTS = [document.text for document in synthetic(200)]
 
@@ -49,7 +49,7 @@ def _pair(tokenizer: Tokenizer) -> Pair:
 @pytest.fixture(scope="module", params=["wordpiece", "byte_level", "unigram"])
 def pair(request: pytest.FixtureRequest) -> Pair:
     if request.param == "wordpiece":
-        return _pair(fresh_vocabulary(TEXTS, 400).tokenizer)
+        return _pair(train_vocabulary(TEXTS, 400).tokenizer)
     return _pair(_byte_level() if request.param == "byte_level" else _unigram())
 
 

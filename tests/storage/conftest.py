@@ -13,7 +13,7 @@ from anyner.training.run import run
 
 TINY = {
     "data": {"synthetic": {"contiguous": True, "train": 250, "dev": 40, "test": 1}},
-    "encoder": {"fresh_width": 64, "fresh_layers": 1, "fresh_vocabulary": 300},
+    "encoder": {"scratch": {"width": 64, "layers": 1, "vocabulary": 300}},
     "head": {"width": 64},
     "training": {"epochs": 8, "batch_sentences": 8, "encoder_lr": 0.003, "head_lr": 0.003, "patience": 3},
 }

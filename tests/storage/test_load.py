@@ -96,7 +96,7 @@ def test_a_tokenizer_of_another_model_is_told(copied: Path) -> None:
     for number in range(len(plain["model"]["vocab"]), 9000):
         plain["model"]["vocab"][f"piece{number}"] = number
     path.write_text(json.dumps(plain), encoding="utf-8")
-    assert "its tokenizer has 9,000 pieces" in message_of(copied)
+    assert "the tokenizer has 9,000 pieces" in message_of(copied)
 
 
 def test_a_precision_that_is_not_there_is_told(copied: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_config_that_is_not_right_is_one_line_that_names_file_and_key(
 
 def test_models_of_the_first_format_read_no_separators_between_lines(copied: Path) -> None:
     config = json.loads((copied / "config.json").read_text(encoding="utf-8"))
-    assert config["format"] == 2 and load(copied).config.text.mark_lines
+    assert config["format"] == 3 and load(copied).config.text.mark_lines
     del config["text"]["mark_lines"]
     (copied / "config.json").write_text(json.dumps({**config, "format": 1}), encoding="utf-8")
     assert not load(copied).config.text.mark_lines
@@ -181,9 +181,9 @@ def test_weights_too_many_or_too_few_are_named(copied: Path, extra: bool) -> Non
     if extra:
         weights["head.surplus"] = torch.zeros(3)
     else:
-        del weights["head.pairs.linear.bias"]
+        del weights["head.span_scores.linear.bias"]
     save_file(weights, path)
-    wanted = "head.surplus is unexpected" if extra else "head.pairs.linear.bias is missing"
+    wanted = "head.surplus is unexpected" if extra else "head.span_scores.linear.bias is missing"
     assert wanted in message_of(copied)
 
 
@@ -221,7 +221,7 @@ def test_a_saved_model_has_a_checksum_and_older_ones_load_without(copied: Path) 
     stored = json.loads((copied / "config.json").read_text(encoding="utf-8"))["weights_sha256"]
     assert stored == hashlib.sha256(path.read_bytes()).hexdigest()
     weights = load_file(path)
-    weights["head.pairs.linear.bias"] += 1
+    weights["head.span_scores.linear.bias"] += 1
     save_file(weights, path, metadata={"format": "pt"})
     assert f"{path}: not the file that config.json was saved with, or damaged: its sha256 differs" in message_of(copied)
     load(with_config(copied, lambda plain: plain.pop("weights_sha256")), "cpu")
@@ -231,10 +231,10 @@ def test_a_saved_model_has_a_checksum_and_older_ones_load_without(copied: Path) 
 def test_weights_that_are_not_finite_are_named(copied: Path, value: float) -> None:
     path = copied / "model.safetensors"
     weights = load_file(path)
-    weights["head.pairs.linear.bias"][0] = value
+    weights["head.span_scores.linear.bias"][0] = value
     save_file(weights, path)
     with_config(copied, lambda plain: plain.pop("weights_sha256"))
-    assert f"{path}: head.pairs.linear.bias holds values that are not finite" in message_of(copied)
+    assert f"{path}: head.span_scores.linear.bias holds values that are not finite" in message_of(copied)
 
 
 @pytest.mark.parametrize("key", ["dtype", "torch_dtype"])

@@ -47,10 +47,8 @@ def featured(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "data": {"folder": str(source)},
         "text": {"words": "given"},
         "encoder": {
-            "fresh_width": 32,
-            "fresh_layers": 1,
-            "fresh_vocabulary": 300,
-            "features": {"characters": 8, "pos": 4, "vectors": str(source / "v.txt"), "dropout": 0.1},
+            "scratch": {"width": 32, "layers": 1, "vocabulary": 300},
+            "features": {"shapes": 8, "pos": 4, "vectors": str(source / "v.txt"), "dropout": 0.1},
         },
         "head": {"width": 32},
         "training": {"epochs": 6, "batch_sentences": 8, "encoder_lr": 0.003, "head_lr": 0.005},
@@ -73,7 +71,7 @@ def test_the_folder_is_self_contained_and_saves_as_it_was_loaded(featured: Path,
     for name in ("features.json", "vectors.txt", "model.safetensors"):
         assert (tmp_path / "again" / name).read_bytes() == (featured / name).read_bytes()
     assert json.loads((featured / "features.json").read_text(encoding="utf-8"))["tags"] == ["A", "a"]
-    assert "word features | characters, part-of-speech tags, static vectors" in (featured / "README.md").read_text(
+    assert "word features | word shapes, part-of-speech tags, static vectors" in (featured / "README.md").read_text(
         encoding="utf-8"
     )
 
@@ -89,7 +87,7 @@ def test_smaller_forms_hold_the_vectors_too(featured: Path, tmp_path: Path, form
 def test_every_feature_weighs_in_what_is_found(featured: Path) -> None:
     """With the rows of one feature turned round, the scores are others."""
     entities = found(load(featured, "cpu"))
-    for name in ("pos.weight", "vectors", "characters.weight"):
+    for name in ("pos.weight", "vectors", "shapes.weight"):
         recognizer = load(featured, "cpu")
         table = recognizer.model.state_dict()[f"encoder.word_layer.features.{name}"]
         table.copy_(table.flip(0))

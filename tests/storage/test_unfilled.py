@@ -19,7 +19,7 @@ def test_loading_leaves_the_random_numbers_alone(architecture: str, tmp_path: Pa
     recipe = Recipe.of(
         {
             "data": {"synthetic": {"contiguous": True, "train": 12, "dev": 6, "test": 1}},
-            "encoder": {"fresh_width": 32, "fresh_layers": 1, "fresh_vocabulary": 200, "lstm_layers": 1},
+            "encoder": {"scratch": {"width": 32, "layers": 1, "vocabulary": 200}, "lstm_layers": 1},
             "architecture": architecture,
             "training": {"epochs": 1},
         },

@@ -3,7 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyner.document import Document, Entity, Fragments
+from anyner.document import Document, Entity
+from anyner.fragments import Fragments
 from anyner.text.align import Aligned, WordEntity, to_characters, to_words
 from anyner.text.words import iterate_words
 

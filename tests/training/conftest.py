@@ -12,7 +12,7 @@ from anyner.training.config import Recipe, changed
 
 TINY: dict[str, Any] = {
     "data": {"synthetic": {"contiguous": True, "train": 60, "dev": 20, "test": 1}},
-    "encoder": {"fresh_width": 32, "fresh_layers": 1, "fresh_vocabulary": 300},
+    "encoder": {"scratch": {"width": 32, "layers": 1, "vocabulary": 300}},
     "head": {"width": 16},
     "training": {"epochs": 2, "batch_sentences": 4, "encoder_lr": 0.003, "head_lr": 0.003},
 }

@@ -11,21 +11,21 @@ import torch
 
 from anyner.architectures.draw import Draw
 from anyner.encoding.batch import training_batch
-from anyner.encoding.gold import Opinion
+from anyner.encoding.examples import WindowSoftLabels
 from anyner.errors import AnynerError
 from anyner.model import NerModel
 from anyner.training import checkpoint
-from anyner.training.checkpoint import Place, has_checkpoint, number_of, remove_checkpoint, restore_checkpoint, write_checkpoint
+from anyner.training.checkpoint import Place, has_checkpoint, hash_of, remove_checkpoint, restore_checkpoint, write_checkpoint
 from anyner.training.config import Recipe
-from anyner.training.data import read_data
+from anyner.training.data.splits import read_data
 from anyner.training.optimizer import build_optimizer
-from anyner.training.run import prepare
+from anyner.training.run import build
 
 PLACE = Place(7, 1, 3, 0.1 + 0.2, 0, 12.5, 1, {"span": [1 / 3, 17.0]}, "these")
 
 
 def trained(recipe: Recipe, steps: int) -> tuple[NerModel, torch.optim.Optimizer]:
-    recognizer, examples, _ = prepare(recipe, read_data(recipe.data, recipe.text))
+    recognizer, examples, _ = build(recipe, read_data(recipe.data, recipe.text))
     optimizer = build_optimizer(recognizer.model, recipe.training)
     for _ in range(steps):
         losses = recognizer.model(training_batch(examples[:4], recognizer.vocabulary.frame), Draw(0))
@@ -118,7 +118,7 @@ def test_a_broken_checkpoint_is_one_line_that_names_it(
 ) -> None:
     write_checkpoint(tmp_path, *learner, PLACE)
     (tmp_path / "checkpoint" / name).write_text(content, encoding="utf-8")
-    with pytest.raises(AnynerError, match="cannot resume from it") as caught:
+    with pytest.raises(AnynerError, match="cannot resume") as caught:
         restore_checkpoint(tmp_path, *learner, PLACE.learned_from)
     assert str(tmp_path / "checkpoint") in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -128,23 +128,23 @@ def test_a_checkpoint_of_another_model_is_refused(
     tiny: Callable[..., Recipe], learner: tuple[NerModel, torch.optim.Optimizer], tmp_path: Path
 ) -> None:
     write_checkpoint(tmp_path, *learner, PLACE)
-    with pytest.raises(AnynerError, match="cannot resume from it"):
+    with pytest.raises(AnynerError, match="cannot resume"):
         restore_checkpoint(tmp_path, *trained(tiny("head.width=8"), 0), PLACE.learned_from)
 
 
-def test_the_number_of_what_is_learned_from_is_another_for_any_change(tiny: Callable[..., Recipe]) -> None:
+def test_any_change_of_the_examples_changes_the_hash(tiny: Callable[..., Recipe]) -> None:
     recipe = tiny()
-    _, examples, _ = prepare(recipe, read_data(recipe.data, recipe.text))
+    _, examples, _ = build(recipe, read_data(recipe.data, recipe.text))
     own = examples[0]
-    held = Opinion.of((), ["A"], share=0.5)
+    held = WindowSoftLabels.of((), ["A"], 0.5)
     others = [
         replace(own, label=own.label + 1),
         replace(own, words=own.words + 1),
         replace(own, annotated=~np.asarray(own.annotated)),
-        replace(own, opinion=held),
-        replace(own, opinion=replace(held, know_gaps=True)),
+        replace(own, soft_labels=held),
+        replace(own, soft_labels=replace(held, covers_discontinuous=True)),
         examples[1],
     ]
-    numbers = [number_of(["A"], [one]) for one in (own, *others)]
-    assert len({*numbers, number_of(["B"], [own]), number_of(["A"], [own, own])}) == len(numbers) + 2
-    assert number_of(["A"], [own]) == numbers[0]
+    numbers = [hash_of(["A"], [one]) for one in (own, *others)]
+    assert len({*numbers, hash_of(["B"], [own]), hash_of(["A"], [own, own])}) == len(numbers) + 2
+    assert hash_of(["A"], [own]) == numbers[0]

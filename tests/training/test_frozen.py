@@ -10,15 +10,15 @@ import torch
 from anyner.encoding.batch import batch_of
 from anyner.encoding.encoder import Encoder
 from anyner.training.config import Recipe
-from anyner.training.data import read_data
-from anyner.training.frozen import FrozenPieces
+from anyner.training.data.splits import read_data
+from anyner.training.encoder import FrozenPieces
 from anyner.training.loop import Trainer
-from anyner.training.run import prepare, run
+from anyner.training.run import build, run
 
 
 def test_kept_pieces_are_what_the_encoder_gives_without_dropout(tiny: Callable[..., Recipe]) -> None:
     recipe = tiny()
-    recognizer, examples, _ = prepare(recipe, read_data(recipe.data, recipe.text))
+    recognizer, examples, _ = build(recipe, read_data(recipe.data, recipe.text))
     recognizer.model.train()
     windows = [example.window for example in examples]
     frozen = FrozenPieces(recognizer.proposer, windows, 256)
@@ -59,7 +59,7 @@ def test_the_encoder_stands_still_in_frozen_epochs_and_reads_every_window_once(
     monkeypatch.setattr(Encoder, "encode", counting)
     monkeypatch.setattr(Trainer, "_score", looking)
     recipe = tiny("training.epochs=3", "training.frozen_epochs=2", "training.passages=false")
-    start = prepare(recipe, read_data(recipe.data, recipe.text))[0].model.encoder.pretrained
+    start = build(recipe, read_data(recipe.data, recipe.text))[0].model.encoder.pretrained
     run(recipe, tmp_path / "m")
     (first, first_head), (second, second_head), (third, _) = encoders
     assert torch.equal(first, torch.cat([p.detach().flatten() for p in start.parameters()]))

@@ -25,24 +25,24 @@ from anyner.errors import AnynerError
 from anyner.evaluation.scores import Score
 from anyner.inference.tuning import Tuned, Tuner
 from anyner.training.config import Recipe
-from anyner.training.data import Splits, read_data
-from anyner.training.loop import Interrupted
-from anyner.training.loss_sums import LossSums
+from anyner.training.data.splits import Splits, read_data
+from anyner.training.losses import LossSums
+from anyner.training.model_folder import BestModel
+from anyner.training.processes import Interrupted
 from anyner.training.progress import Silent
-from anyner.training.run import _Keeper, prepare, run
+from anyner.training.run import build, run
 
 FROZEN = "training.frozen_epochs=1"
 AVERAGED = "training.average_epochs=0.5"
 ADVERSARIAL = "training.adversarial=0.1"
 HARD = (
     "encoder.lstm_layers=2",
-    "encoder.features.characters=8",
+    "encoder.features.shapes=8",
     "training.word_dropout=0.2",
     ADVERSARIAL,
-    "training.accumulate=2",
     "training.checkpoint_steps=3",
 )
-"""Everything that draws or remembers something: 15 batches, so 8 steps, an epoch."""
+"""Everything that draws or remembers something: 15 steps an epoch."""
 
 
 def weights(folder: Path) -> bytes:
@@ -86,32 +86,31 @@ def test_killed_in_two_epochs_and_resumed_it_ends_bit_for_bit_the_same(
 @pytest.fixture
 def changing(tiny: Callable[..., Recipe], tmp_path: Path) -> Recipe:
     """Learns from other sentences and entities in every epoch."""
-    said = tmp_path / "said.jsonl"
+    soft_labels = tmp_path / "soft_labels.jsonl"
     recipe = tiny(
         *HARD, "architecture=nag_ner", "head.layers=1", "data.synthetic.train=24", "data.synthetic.contiguous=false",
-        "data.coordinated=1.0", "data.coordinated_epochs=1", "data.gaps_repeated=2", "head.opinions=0.5",
-        f"data.opinions={said}", "training.accumulate=1",
+        "data.augmentation.coordination=1.0", "data.oversample_discontinuous=2",
+        f"data.soft_labels={soft_labels}",
     )  # fmt: skip
-    data = read_data(recipe.data.as_they_are(), recipe.text)
-    write([replace(one, entities=tuple(replace(e, score=0.5) for e in one.entities)) for one in data.train], said, "jsonl")
+    data = read_data(recipe.data.documents_only(), recipe.text)
+    write([replace(one, entities=tuple(replace(e, score=0.5) for e in one.entities)) for one in data.train], soft_labels, "jsonl")
     return recipe
 
 
 def test_epochs_that_differ_are_resumed_where_they_were(changing: Recipe, tmp_path: Path) -> None:
     whole, folder = tmp_path / "whole", tmp_path / "model"
     assert exit_code(train, changing, whole) == 0
-    first, last = (one["step"] for one in metrics(whole))
-    assert last - first < first, "the second epoch has no joined sentences"
+    first = metrics(whole)[0]["step"]
     killed_at(changing, folder, step=first + 4)
     assert exit_code(train, changing, folder, True) == 0
     assert weights(folder) == weights(whole) and metrics(folder) == metrics(whole)
 
 
-def test_other_opinions_are_another_training(changing: Recipe, tmp_path: Path) -> None:
+def test_other_soft_labels_are_another_training(changing: Recipe, tmp_path: Path) -> None:
     killed_at(changing, tmp_path / "model", step=4)
-    said = tmp_path / "said.jsonl"
-    said.write_text(said.read_text(encoding="utf-8").replace("0.5", "0.75"), encoding="utf-8")
-    with pytest.raises(AnynerError, match="the opinions on them are not the same"):
+    soft_labels = tmp_path / "soft_labels.jsonl"
+    soft_labels.write_text(soft_labels.read_text(encoding="utf-8").replace("0.5", "0.75"), encoding="utf-8")
+    with pytest.raises(AnynerError, match="their soft labels are not the same"):
         run(changing, tmp_path / "model", resume=True)
 
 
@@ -157,25 +156,17 @@ def test_ctrl_c_saves_and_resuming_ends_the_same(uninterrupted: tuple[Recipe, Pa
     assert metrics(folder) == metrics(whole)
 
 
-def test_ctrl_c_is_heard_when_no_step_ends_before_the_epoch(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
-    recipe = tiny("training.epochs=3", "training.accumulate=100")
-    assert exit_code(train_until, recipe, tmp_path / "m", False, 1, signal.SIGINT) == INTERRUPTED
-    assert json.loads((tmp_path / "m/checkpoint/place.json").read_text(encoding="utf-8"))["step"] == 2
-    assert exit_code(train, recipe, tmp_path / "m", True) == 0
-    assert len(metrics(tmp_path / "m")) == 3
-
-
 def test_killed_while_the_first_model_is_written_it_resumes(
     tiny: Callable[..., Recipe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe = tiny("training.epochs=2")
-    kept = _Keeper.keep
+    kept = BestModel.keep
 
     def dies(keeper: Any, tuned: Any) -> None:
         kept(keeper, tuned)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_Keeper, "keep", dies)
+    monkeypatch.setattr(BestModel, "keep", dies)
     with pytest.raises(KeyboardInterrupt):
         run(recipe, tmp_path / "m")
     monkeypatch.undo()
@@ -195,7 +186,7 @@ def test_other_annotation_is_not_resumed(
     recipe = tiny("data.synthetic=null", f"data.train={texts('Z')}", f"data.dev={texts('Z')}", "training.checkpoint_steps=1")
     assert exit_code(train_until, recipe, tmp_path / "m", False, 1, signal.SIGINT) == INTERRUPTED
     texts("Y")
-    with pytest.raises(AnynerError, match="their labels or the opinions on them are not the same"):
+    with pytest.raises(AnynerError, match="their labels or their soft labels are not the same"):
         run(recipe, tmp_path / "m", resume=True)
 
 
@@ -207,8 +198,8 @@ def test_a_seed_repeats_the_weights_and_another_does_not(tiny: Callable[..., Rec
 
 @pytest.mark.parametrize("change", [(), (FROZEN,), (ADVERSARIAL,)], ids=["all trained", "first epoch frozen", "adversarial"])
 def test_two_processes_learn_what_one_learns(tiny: Callable[..., Recipe], tmp_path: Path, change: tuple[str, ...]) -> None:
-    # The fresh encoder's own dropout cannot be set in a recipe, so its config is patched in the processes themselves.
-    recipe = tiny("encoder.dropout=0.0", "head.dropout=0.0", "training.batch_sentences=7", "training.accumulate=2", *change)
+    # The dropout of an encoder from scratch is not a setting, so the processes patch its config.
+    recipe = tiny("encoder.dropout=0.0", "head.dropout=0.0", "training.batch_sentences=7", *change)
     assert exit_code(without_dropout, train, recipe, tmp_path / "one") == 0
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -244,7 +235,7 @@ DIVERGED = 9
 def diverging(recipe: Recipe, folder: Path, number: int, port: int) -> None:
     """One of two processes; the share of the second has a loss that is not a number."""
     from anyner.model import NerModel
-    from anyner.training.loop import DivergedError
+    from anyner.training.losses import DivergedError
 
     whole, calls = NerModel.forward, iter(range(10**6))
 
@@ -297,7 +288,7 @@ def test_the_f1_of_entities_with_gaps_is_written_down(
 ) -> None:
     monkeypatch.setattr(Tuner, "tune", lambda _: Tuned({"score": 0.5}, Score(50, 100, 100), gaps))
     run(tiny("training.epochs=1"), tmp_path / "one")
-    assert [record["dev_gaps_f1"] for record in metrics(tmp_path / "one")] == [f1]
+    assert [record["dev_discontinuous_f1"] for record in metrics(tmp_path / "one")] == [f1]
 
 
 def test_it_stops_when_patience_is_over_and_keeps_the_best_epoch(
@@ -307,7 +298,7 @@ def test_it_stops_when_patience_is_over_and_keeps_the_best_epoch(
     told = Told()
     whole = run(tiny("training.epochs=9", "training.patience=1"), tmp_path / "long", listener=told)
     assert (whole.outcome.epochs, whole.outcome.best_epoch, whole.outcome.best_f1) == (3, 1, 0.5)
-    assert "no better dev F1 for 1 epochs: stopped" in told.lines
+    assert "stopped: no better dev F1 for 1 epochs" in told.lines
     assert [record["best"] for record in metrics(tmp_path / "long")] == [True, True, False]
     # The same training, cut off in its third and fourth epoch: what is in the folder then is what it had after two and three.
     for epochs, scores in ((2, [10, 50]), (3, [10, 50, 60])):
@@ -345,7 +336,7 @@ def test_a_label_that_no_document_annotates_gets_no_gradient(tiny: Callable[...,
     text = "Anna saw Bern."
     silent = Document(text, (Entity("Person", ((0, 4),)),), labels=frozenset({"Person"}))
     loud = Document(text, (Entity("Place", ((9, 13),)),), labels=frozenset({"Place", "Person"}))
-    recognizer, examples, _ = prepare(recipe, Splits((silent, loud), (), ()))
+    recognizer, examples, _ = build(recipe, Splits((silent, loud), (), ()))
     head = recognizer.model.head
     assert head.labels == ("Person", "Place")
 
@@ -355,7 +346,7 @@ def test_a_label_that_no_document_annotates_gets_no_gradient(tiny: Callable[...,
         batch = training_batch([example], recognizer.vocabulary.frame)
         part: LossPart = recognizer.model(batch, recognizer.proposer.draw)["span"]
         part.numerator.backward()
-        pairs: Any = head.pairs
+        pairs: Any = head.span_scores
         return [pairs.bilinear.grad, pairs.linear.weight.grad, pairs.linear.bias.grad, pairs.length.weight.grad.T]
 
     for gradient in gradients(examples[0]):
@@ -369,6 +360,6 @@ def test_a_label_that_no_document_annotates_gets_no_gradient(tiny: Callable[...,
 def test_the_synthetic_data_reach_the_trainer_whole(tiny: Callable[..., Recipe]) -> None:
     recipe = tiny()
     data = read_data(recipe.data, recipe.text)
-    _, examples, check = prepare(recipe, data)
+    _, examples, check = build(recipe, data)
     assert len(examples) == 60
     assert sum(len(example.label) for example in examples) == check.entities == sum(len(d.entities) for d in data.train)

@@ -27,10 +27,10 @@ def refused(folder: Path, train: list[object], dev: list[object]) -> str:
 def test_the_readers_problem_is_told_with_file_line_and_count(tmp_path: Path, split: str) -> None:
     bad: list[object] = [OUTSIDE, OUTSIDE]
     told = refused(tmp_path, *((bad, [GOOD]) if split == "train" else ([GOOD], bad)))
-    assert told.startswith(f"data.{split} has no entity at all: ")
+    assert told.startswith(f"data.{split} has no entity: ")
     assert "; 2 problems in the files (2 dropped): " in told
     assert f"{split}.jsonl:1: " in told and "99" in told
 
 
 def test_without_problems_nothing_is_added(tmp_path: Path) -> None:
-    assert refused(tmp_path, [{"text": "Anna."}], [GOOD]) == "data.train has no entity at all: there is nothing to learn"
+    assert refused(tmp_path, [{"text": "Anna."}], [GOOD]) == "data.train has no entity: there is nothing to learn"

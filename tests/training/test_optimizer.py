@@ -7,15 +7,15 @@ import pytest
 
 from anyner.model import NerModel
 from anyner.training.config import Recipe, TrainingConfig
-from anyner.training.data import read_data
+from anyner.training.data.splits import read_data
 from anyner.training.optimizer import build_optimizer, schedule, set_rates, trainable_summary
-from anyner.training.run import prepare
+from anyner.training.run import build
 
 
 @pytest.fixture(scope="module")
 def model(tiny: Callable[..., Recipe]) -> NerModel:
     recipe = tiny("encoder.lstm_layers=1")
-    return prepare(recipe, read_data(recipe.data, recipe.text))[0].model
+    return build(recipe, read_data(recipe.data, recipe.text))[0].model
 
 
 def test_every_parameter_is_in_one_group_with_its_rate_and_decay(model: NerModel) -> None:

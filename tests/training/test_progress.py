@@ -51,23 +51,23 @@ def test_without_a_terminal_there_is_a_line_an_epoch_on_stderr(capsys: pytest.Ca
     assert "epoch 1: loss span 0.2500, dev P 50.00% R 25.00% F1 33.33%, 1,234 sentences/s, 1:02:05 *" in shown
 
 
-def test_entities_with_gaps_have_an_f1_of_their_own_where_dev_has_any(capsys: pytest.CaptureFixture[str]) -> None:
+def test_discontinuous_entities_have_their_own_f1(capsys: pytest.CaptureFixture[str]) -> None:
     with TerminalListener() as listener:
-        listener.epoch(replace(RECORD, dev_gaps_f1=0.125))
-    assert "F1 33.33% gaps 12.50%, 1,234" in re.sub(r"\s+", " ", capsys.readouterr().err)
+        listener.epoch(replace(RECORD, dev_discontinuous_f1=0.125))
+    assert "F1 33.33% discontinuous F1 12.50%, 1,234" in re.sub(r"\s+", " ", capsys.readouterr().err)
 
 
-@pytest.mark.parametrize(("gaps", "shown"), [(None, False), (0.125, True)])
-def test_the_table_has_a_column_for_gaps_where_there_are_any(
-    gaps: float | None, shown: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("f1", "shown"), [(None, False), (0.125, True)])
+def test_the_table_has_a_column_for_discontinuous_entities(
+    f1: float | None, shown: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "120")
     with TerminalListener() as listener:
-        listener.epoch(replace(RECORD, dev_gaps_f1=gaps))
+        listener.epoch(replace(RECORD, dev_discontinuous_f1=f1))
         listener.step(2, 0.5, 0.1, 75.0)
     err = capsys.readouterr().err
-    assert ("gaps" in err) == shown
+    assert ("disc. F1" in err) == shown
     assert ("12.50" in err) == shown
 
 

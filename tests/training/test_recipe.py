@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -32,8 +33,8 @@ def message_of(plain: object) -> str:
         ({**SMALL, "encoder": {"pooling": "median"}}, "'encoder.pooling'"),
         ({**SMALL, "overlap": "most"}, "'overlap"),
         ({**SMALL, "text": {"window": 3}}, "'text.window'"),
-        ({"data": {"train": "a.jsonl"}}, "give dev as well as train"),
-        ({"data": {"train": "a.jsonl", "folder": "b"}}, "exactly one of folder, train (with dev) or synthetic"),
+        ({"data": {"train": "a.jsonl"}}, "set dev or held_out as well"),
+        ({"data": {"train": "a.jsonl", "folder": "b"}}, "exactly one of folder, train (with dev) and synthetic"),
         ({"data": {}}, "exactly one of folder"),
         ({"data": {"train": [{"file": "a"}], "dev": "b"}}, "data.train.0"),
         ({}, "'data'"),
@@ -137,10 +138,19 @@ def test_a_value_that_is_none_is_told_with_its_change(value: str) -> None:
 def test_a_key_that_stands_there_twice_is_told(tmp_path: Path) -> None:
     path = tmp_path / "r.yaml"
     path.write_text("data: {folder: a}\ntraining: {epochs: 1, epochs: 2}\n", encoding="utf-8")
-    with pytest.raises(AnynerError, match="the key 'epochs' stands there twice"):
+    with pytest.raises(AnynerError, match="duplicate key 'epochs'"):
         Recipe.read(path)
 
 
 def test_a_policy_that_is_not_there_is_told_with_all_there_are() -> None:
     with pytest.raises(AnynerError, match=r"'overlap': .*'auto', 'all', 'nested', 'flat' or 'longest', got 'foo'"):
         Recipe.of({"data": {"synthetic": {}}, "overlap": "foo"}, "recipe")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("chosen.epoch=3", "refit"), ("data.joined=3", "data.augmentation.conjuncts"), ("adapting.epochs=2", "pretraining")],
+)
+def test_old_keys_are_refused_with_the_new_name(tiny: Callable[..., Recipe], old: str, new: str) -> None:
+    with pytest.raises(AnynerError, match=f"is now '{new}'"):
+        tiny(old)

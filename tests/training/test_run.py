@@ -10,9 +10,9 @@ import anyner
 from anyner.document import Document, Entity
 from anyner.errors import AnynerError
 from anyner.training.config import Recipe
-from anyner.training.data import Splits, dev_passages, read_data
+from anyner.training.data.splits import Splits, dev_passages, read_data
 from anyner.training.progress import EpochRecord, Silent
-from anyner.training.run import TrainingResult, prepare, run
+from anyner.training.run import TrainingResult, build, run
 
 Writer = Callable[[Path, list[Document]], str]
 ANNA = Document("Anna saw Bern.", (Entity("Person", ((0, 4),)),))
@@ -62,8 +62,8 @@ def test_the_saved_thresholds_are_those_of_the_best_epoch_and_repeat_its_dev_sco
 
 def test_the_user_is_told_what_is_trained(result: tuple[TrainingResult, list[str]]) -> None:
     first, second = result[1][:2]
-    assert first.startswith("biaffine on fresh: 60 training documents with ")
-    assert "20 for dev" in first
+    assert first.startswith("biaffine on from_scratch: 60 training documents with ")
+    assert "20 dev documents" in first
     assert second.startswith("trainable parameters: encoder.pretrained ")
 
 
@@ -78,7 +78,7 @@ def test_a_folder_that_holds_a_model_is_not_trained_over(
 @pytest.mark.parametrize("name", ["README.md", "recipe.yaml", "metrics.json", "model.safetensors"])
 def test_files_that_are_not_a_trainings_are_not_written_over(tiny: Callable[..., Recipe], tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("mine", encoding="utf-8")
-    with pytest.raises(AnynerError, match=f"holds {name}, which a training would write over"):
+    with pytest.raises(AnynerError, match=f"holds {name}, which the training would overwrite"):
         run(tiny(), tmp_path)
     assert (tmp_path / name).read_text(encoding="utf-8") == "mine"
 
@@ -86,7 +86,7 @@ def test_files_that_are_not_a_trainings_are_not_written_over(tiny: Callable[...,
 def test_what_a_document_has_is_annotated_there_whatever_it_says(tiny: Callable[..., Recipe]) -> None:
     train = (Document("Anna sleeps", (Entity("A", ((0, 4),)),), labels=frozenset({"B"})), Document("no", labels=frozenset({"B"})))
     both = (*train, Document("Bern", (Entity("B", ((0, 4),)),)))
-    recognizer, examples, _ = prepare(tiny(), Splits(both, (), ()))
+    recognizer, examples, _ = build(tiny(), Splits(both, (), ()))
     assert recognizer.config.labels == ("A", "B")
     assert [example.annotated.tolist() for example in examples] == [[True, True], [False, True], [True, True]]
 
@@ -105,7 +105,7 @@ def test_data_without_an_entity_are_refused_before_anything_is_written(
 ) -> None:
     paths = {name: written(tmp_path / f"{name}.jsonl", [PLAIN if name == split else ANNA]) for name in ("train", "dev")}
     changes = ["data.synthetic=null", *(f"data.{name}={path}" for name, path in paths.items())]
-    with pytest.raises(AnynerError, match=f"data.{split} has no entity at all"):
+    with pytest.raises(AnynerError, match=f"data.{split} has no entity: "):
         run(tiny(*changes), tmp_path / "m")
     assert not (tmp_path / "m").exists()
 
@@ -147,7 +147,7 @@ def test_two_trainings_of_one_process_may_differ_in_precision(tiny: Callable[...
 def test_preparing_is_the_same_for_the_same_seed(tiny: Callable[..., Recipe]) -> None:
     recipe = tiny()
     data = read_data(recipe.data, recipe.text)
-    one, other = (prepare(recipe, data)[0] for _ in range(2))
+    one, other = (build(recipe, data)[0] for _ in range(2))
     assert one.vocabulary.tokenizer.to_str() == other.vocabulary.tokenizer.to_str()
     assert all((weight == other.model.state_dict()[name]).all() for name, weight in one.model.state_dict().items())
 
@@ -160,7 +160,7 @@ def test_a_training_is_resumed_only_as_it_began(tiny: Callable[..., Recipe], tmp
 
     with pytest.raises(RuntimeError, match="killed"):
         run(tiny("training.epochs=3"), tmp_path / "m", listener=Stopping())
-    with pytest.raises(AnynerError, match="'training' is not what the training began with"):
+    with pytest.raises(AnynerError, match="'training' has changed since the training began"):
         run(tiny("training.epochs=3", "training.seed=5"), tmp_path / "m", resume=True)
     assert run(tiny("training.epochs=3"), tmp_path / "m", resume=True).outcome.epochs == 3
 
@@ -172,14 +172,13 @@ def test_a_file_in_place_of_the_folder_is_told_first(tiny: Callable[..., Recipe]
     assert (tmp_path / "notes.txt").read_text(encoding="utf-8") == "mine"
 
 
-def test_made_sentences_end_early_and_those_with_gaps_are_seen_again(tiny: Callable[..., Recipe]) -> None:
-    wanted = ("data.synthetic.contiguous=false", "data.coordinated=0.5", "data.coordinated_epochs=1", "data.gaps_repeated=3")
+def test_real_sentences_with_discontinuous_entities_are_oversampled(tiny: Callable[..., Recipe]) -> None:
+    wanted = ("data.synthetic.contiguous=false", "data.augmentation.coordination=0.5", "data.oversample_discontinuous=3")
     recipe = tiny(*wanted, "architecture=nag_ner", "head=null")
     data = read_data(recipe.data, recipe.text)
-    _, examples, _ = prepare(recipe, data)
-    real, made = examples[: len(examples) - data.made], examples[len(examples) - data.made :]
-    gaps = [any(entity.discontinuous for entity in document.entities) for document in data.train]
-    assert 0 < sum(gaps[: len(real)]) < len(real) and any(gaps[len(real) :]), "documents of both kinds"
-    assert [example.times for example in real] == [3 if own else 1 for own in gaps[: len(real)]]
-    assert {(example.times, example.last_epoch) for example in made} == {(1, 1)}
-    assert {example.last_epoch for example in real} == {None}
+    _, examples, _ = build(recipe, data)
+    real, augmented = examples[: len(examples) - data.augmented], examples[len(examples) - data.augmented :]
+    discontinuous = [any(entity.discontinuous for entity in document.entities) for document in data.train]
+    assert 0 < sum(discontinuous[: len(real)]) < len(real) and any(discontinuous[len(real) :]), "documents of both kinds"
+    assert [example.times for example in real] == [3 if own else 1 for own in discontinuous[: len(real)]]
+    assert {example.times for example in augmented} == {1}

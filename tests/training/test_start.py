@@ -13,8 +13,8 @@ from anyner.encoding.config import EncoderConfig
 from anyner.errors import AnynerError
 from anyner.storage.load import load
 from anyner.training.config import Recipe
+from anyner.training.encoder import starting_encoder
 from anyner.training.run import run
-from anyner.training.start import starting_encoder
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_a_training_goes_on_from_it_with_other_labels(trained: Path, tiny: Calla
 
 def test_the_bare_name_of_a_bundled_model_gets_a_hint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(AnynerError, match=r"no folder general-en; the encoder of the bundled model is bundled:general-en$"):
+    with pytest.raises(AnynerError, match=r"for the encoder of the bundled model write bundled:general-en$"):
         starting_encoder(EncoderConfig(source="general-en"), ())
 
 

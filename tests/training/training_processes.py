@@ -44,7 +44,8 @@ def train(recipe: Recipe, folder: Path, resume: bool = False) -> None:
 
 def train_until(recipe: Recipe, folder: Path, resume: bool, step: int, signal_number: int) -> None:
     """Sends itself the signal right after the step, and after a checkpoint if one is due at it."""
-    from anyner.training.loop import Interrupted, Trainer
+    from anyner.training.loop import Trainer
+    from anyner.training.processes import Interrupted
 
     whole = Trainer._pause_if_due
 

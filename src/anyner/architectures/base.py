@@ -20,6 +20,7 @@ from anyner.architectures.draw import Draw
 from anyner.architectures.settings import Decoding, HeadConfig, Options
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold
+from anyner.layers.span_classifier import SpanClassifier
 from anyner.text.align import WordEntity
 from anyner.text.windows import PieceCutter
 
@@ -67,12 +68,15 @@ class Head(nn.Module):
     CallOptions: ClassVar[type[Options]] = Options
     training_only: ClassVar[tuple[str, ...]] = ()
     """Prefixes of weights that only training needs: not saved, and not there on loading if `start` makes their modules."""
+    span_classifier: SpanClassifier | None
+    """The one that many architectures have beside their own method."""
 
     def __init__(self, config: HeadConfig, labels: Sequence[str], encoder: Encoder) -> None:
         """`encoder` gives widths and, through `tables`, embeddings to share; the head keeps no reference to it as a module."""
         super().__init__()
         self.config = config
         self.labels = tuple(labels)
+        self.span_classifier = None
 
     def start(self, encoder: Encoder, cut: PieceCutter) -> None:
         """Called when a training starts or resumes, never on loading: the place to take over pretrained weights.

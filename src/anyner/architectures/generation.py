@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import Field
 
-from anyner.architectures.settings import CorpusFacts, HeadConfig, Options, Shape, Threshold
+from anyner.architectures.settings import CorpusStatistics, HeadConfig, RescoringSpanClassifierConfig, Shape, Threshold
 from anyner.text.align import WordEntity
 
 if TYPE_CHECKING:
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 
 MOST_AT_ONE_WORD = 8
 """Entities at one word that are told apart at most when the corpus decides."""
-
-
-class GenerationOptions(Options):
-    check_share: float = Field(default=0.5, ge=0.0, lt=1.0)
-    """Share of the check in an entity's score (`head.check`); 0: what was written decides alone."""
 
 
 class GenerationConfig(HeadConfig):
@@ -46,24 +41,12 @@ class GenerationConfig(HeadConfig):
     most_at_one_word: int | None = Field(default=None, ge=1)
     """Most entities that one word begins, O_max; left open: as in the training corpus, at most 8."""
     contiguous: bool | None = None
-    """Whether entities have no gaps: then the search is simpler and exact. Left open: as in the training corpus."""
+    """Whether all entities are contiguous: then the search is simpler and exact. Left open: as in the training corpus."""
 
-    check: int = Field(default=0, ge=0)
-    """Width of a second opinion on what was written: a bilinear form of an entity's first and last word, which learns from every
-    span of the sentence; 0: none, as in the paper."""
-    check_dropout: float = Field(default=0.2, ge=0.0, lt=1.0)
-    """Dropout in it."""
-    check_weight: float = Field(default=1.0, ge=0.0)
-    """Weight of its loss."""
-    check_fragments: bool = False
-    """Whether it also looks at the first and at the last fragment of entities with gaps."""
+    span_classifier: RescoringSpanClassifierConfig = RescoringSpanClassifierConfig()
 
-    opinions: float = Field(default=0.0, ge=0.0, le=1.0)
-    """How often what opinions (`data.opinions`) hold is written instead of gold, in sentences that there are opinions on; 0: they
-    are for the check alone."""
-
-    def decoder_kind(self, facts: CorpusFacts) -> Literal["pretrained", "encoder", "new"]:
-        return self.decoder or ("pretrained" if facts.encoder_decoder else "new")
+    def decoder_kind(self, statistics: CorpusStatistics) -> Literal["pretrained", "encoder", "new"]:
+        return self.decoder or ("pretrained" if statistics.encoder_decoder else "new")
 
     def expressible(self, first: Integers, last: Integers, units: Integers) -> NDArray[np.bool_]:
         """Which entities from a first to a last unit, of so many units, can be written; others would be impossible targets."""
@@ -84,30 +67,30 @@ class GenerationConfig(HeadConfig):
         return told
 
     def least_scores(self, loosest: float, default: float, candidates: tuple[float, ...]) -> tuple[Threshold, ...]:
-        """What scores have to reach. Entities with gaps have a bound of their own: they are few and seldom sure, and a bound that
-        suits the others hides half of them."""
+        """What scores have to reach. Discontinuous entities have a threshold of their own: they are few and score low, and the
+        best threshold for all entities hides half of them."""
         score = Threshold("score", loosest, default, candidates)
-        gaps = Threshold("gaps", loosest, default, candidates, tuned_on="discontinuous")
-        return (score,) if self.contiguous else (score, gaps)
+        discontinuous = Threshold("discontinuous", loosest, default, candidates, tuned_on="discontinuous")
+        return (score,) if self.contiguous else (score, discontinuous)
 
     def shapes(self) -> frozenset[Shape]:
         return frozenset({"flat", "nested", "crossing"} if self.contiguous else {"flat", "nested", "crossing", "discontinuous"})
 
 
-def least_score(thresholds: Mapping[str, float], gaps: bool) -> float:
-    """What an entity with or without gaps has to reach."""
-    return thresholds.get("gaps", thresholds["score"]) if gaps else thresholds["score"]
+def least_score(thresholds: Mapping[str, float], discontinuous: bool) -> float:
+    """What a contiguous or a discontinuous entity has to reach."""
+    return thresholds.get("discontinuous", thresholds["score"]) if discontinuous else thresholds["score"]
 
 
 def loosest_score(thresholds: Mapping[str, float]) -> float:
-    return min(least_score(thresholds, gaps) for gaps in (False, True))
+    return min(least_score(thresholds, discontinuous) for discontinuous in (False, True))
 
 
-def most_at_one_word(facts: CorpusFacts) -> int:
-    return min(max(facts.most_at_one_word, 1), MOST_AT_ONE_WORD)
+def most_at_one_word(statistics: CorpusStatistics) -> int:
+    return min(max(statistics.most_at_one_word, 1), MOST_AT_ONE_WORD)
 
 
-def half_more(sizes: Sequence[int], facts: CorpusFacts) -> int:
+def half_more(sizes: Sequence[int], statistics: CorpusStatistics) -> int:
     """Half more than the largest, as far as a window reaches: what is longer could never be written."""
     size = max(sizes, default=1)
-    return min(size + (size + 1) // 2, facts.most_words)
+    return min(size + (size + 1) // 2, statistics.most_words)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
-from anyner.document import Fragments
+from pydantic import Field
+
+from anyner.errors import AnynerError
+from anyner.fragments import Fragments
 from anyner.overlap import Policy
 from anyner.settings import Settings
 from anyner.text.align import WordEntity
@@ -15,7 +18,7 @@ Shape = Literal["flat", "nested", "crossing", "discontinuous"]
 
 
 @dataclass(frozen=True, slots=True)
-class CorpusFacts:
+class CorpusStatistics:
     """What an architecture may want to know of the training corpus before it is built."""
 
     labels: tuple[str, ...]
@@ -58,14 +61,50 @@ class Options(Settings):
     """What can be chosen for each call of predict or evaluate; the defaults are saved with the model."""
 
 
+class SpanClassifierConfig(Settings):
+    """The span classifier that an architecture has beside its own method; the papers have none (`width: 0`)."""
+
+    width: int = Field(default=128, ge=0)
+    """Width of the start and end vectors; 0: no span classifier."""
+    dropout: float = Field(default=0.2, ge=0.0, lt=1.0)
+    loss_weight: float = Field(default=1.0, ge=0.0)
+    """Weight of the dense span loss."""
+
+
+class ReadSpanClassifierConfig(SpanClassifierConfig):
+    """Of an architecture with a label classifier of its own."""
+
+    read_by_labels: bool = True
+    """Whether that classifier adds the span classifier's logits to its own."""
+
+
+class RescoringSpanClassifierConfig(SpanClassifierConfig):
+    """Of an architecture that finds discontinuous entities."""
+
+    rescore_fragments: bool = True
+    """Whether the first and last fragments of discontinuous entities are classified as well."""
+
+
+class SpanClassifierOptions(Options):
+    score_share: float = Field(default=0.5, ge=0.0, lt=1.0)
+    """Share of the span classifier in an entity's score; 0: it rescores nothing."""
+    span_classifier_alone: bool = False
+    """Whether entities are read from the span classifier's table of all spans, and the architecture's own method is bypassed."""
+
+
 class HeadConfig(Settings):
     """Settings of one architecture. A subclass in `config.py` adds its own and says what they can express."""
+
+    PAPER: ClassVar[Mapping[str, Any]] = {}
+    """What `head.preset: paper` stands for: every key that the published method sets otherwise than the default."""
+    PAPER_OPTIONS: ClassVar[Mapping[str, Any]] = {}
+    """The same of the options of a call."""
 
     def shapes(self) -> frozenset[Shape]:
         """The shapes these settings can express."""
         return frozenset({"flat", "nested"})
 
-    def fitted(self, facts: CorpusFacts) -> Self:
+    def fitted(self, statistics: CorpusStatistics) -> Self:
         """The settings with every open value chosen from the training corpus (longest entity, most at one word …)."""
         return self
 
@@ -85,8 +124,33 @@ class HeadConfig(Settings):
         """What these settings have to tune; none by default."""
         return ()
 
+    def check_options(self, options: Options) -> None:
+        """Raises an `AnynerError` for options that a model with these settings cannot follow; none by default."""
+
     def default_thresholds(self) -> dict[str, float]:
         return {threshold.name: threshold.default for threshold in self.thresholds()}
+
+
+def with_preset(
+    config: type[HeadConfig], head: Mapping[str, Any], options: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A recipe's head and options in plain keys: those of `head.preset`, and on top of them the recipe's own."""
+    own = {key: value for key, value in head.items() if key != "preset"}
+    preset = head.get("preset", "default")
+    if preset == "default":
+        return own, dict(options)
+    if preset != "paper" or not config.PAPER:
+        known = "default, paper" if config.PAPER else "default"
+        raise AnynerError(f"head.preset: there is no {preset!r} here, only: {known}")
+    return _on_top(config.PAPER, own), _on_top(config.PAPER_OPTIONS, options)
+
+
+def _on_top(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    merged = {**below, **above}
+    for key in below.keys() & above.keys():
+        if isinstance(below[key], Mapping) and isinstance(above[key], Mapping):
+            merged[key] = _on_top(below[key], above[key])
+    return merged
 
 
 def with_second_labels(reasons: Sequence[str | None], entities: Sequence[WordEntity]) -> list[str | None]:
@@ -108,3 +172,6 @@ class Decoding:
     policy: Policy
     config: HeadConfig
     options: Options
+
+    def __post_init__(self) -> None:
+        self.config.check_options(self.options)

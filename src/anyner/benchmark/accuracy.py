@@ -22,7 +22,7 @@ from anyner.storage.files import CONFIG, RECIPE
 from anyner.storage.load import load
 from anyner.training.checkpoint import has_checkpoint
 from anyner.training.config import Recipe
-from anyner.training.data import read_data
+from anyner.training.data.splits import read_data
 from anyner.training.progress import Listener
 
 
@@ -58,7 +58,7 @@ def scored(
     `scored_on` names their corpus if it is not the recipe's own.
     """
     recipe, epochs = training_of(folder)
-    best = epochs[-1] if recipe.chosen is not None else max(epochs, key=lambda epoch: epoch["dev_f1"])
+    best = epochs[-1] if recipe.refit is not None else max(epochs, key=lambda epoch: epoch["dev_f1"])
     result = {
         **header("accuracy"),
         "recipe": recipe.model_dump(mode="json", exclude_defaults=True),
@@ -69,7 +69,7 @@ def scored(
         "epochs": len(epochs),
         "best_epoch": best["epoch"],
         "dev_f1": best["dev_f1"],
-        "dev_gaps_f1": best.get("dev_gaps_f1"),
+        "dev_discontinuous_f1": best.get("dev_discontinuous_f1"),
         "thresholds": best["thresholds"],
         "peak_gpu_bytes": torch.cuda.max_memory_allocated() or None,  # nothing yet where another process trained it
     }

@@ -50,20 +50,22 @@ class _Wanted:
 def benchmark(
     subject: Annotated[str, typer.Argument(metavar="RECIPE|MODEL", help="A recipe to train, or the folder of a trained model.")],
     corpus: Annotated[
-        str | None, typer.Argument(metavar="CORPUS", help=f"What to score on. Default: the recipe's test files. {CORPUS_HELP}")
+        str | None, typer.Argument(metavar="CORPUS", help=f"The test corpus. Default: the recipe's test files. {CORPUS_HELP}")
     ] = None,
     *,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Where the results files go.")] = Path("results"),
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Output folder of the results.")] = Path(
+        "results"
+    ),
     changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a key of the recipe, as training.epochs=5.")
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a recipe key, e.g. training.epochs=5.")
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Train so many times, with seeds from training.seed on.")] = 1,
+    seeds: Annotated[int, typer.Option(min=1, metavar="N", help="Number of trainings, with seeds from training.seed on.")] = 1,
     only: Annotated[
         list[str] | None, typer.Option(metavar="PART", help="accuracy, speed or memory; repeatable. Default: all of them.")
     ] = None,
     keep: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the trained models in this folder.")] = None,
-    repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Timings are the fastest of so many.")] = 3,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing on the way.")] = False,
+    repeats: Annotated[int, typer.Option(min=1, metavar="N", help="Report the fastest of so many timings.")] = 3,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
 ) -> None:
     """Measure accuracy, speed and memory of a recipe or a model.
 

@@ -27,7 +27,7 @@ OverlapOption = Annotated[
     typer.Option(
         metavar="POLICY",
         callback=_checked_overlap,
-        help="Entities kept where several share words: all, nested, flat or longest. Default: as trained.",
+        help="Which overlapping entities to keep: all, nested, flat or longest. Default: as trained.",
     ),
 ]
 ThresholdOption = Annotated[
@@ -39,8 +39,10 @@ CallOption = Annotated[
 DeviceOption = Annotated[
     str | None, typer.Option(metavar="DEVICE", help="cpu, cuda, cuda:1, mps. Default: a GPU when there is one.")
 ]
-BatchTokensOption = Annotated[int | None, typer.Option(min=64, metavar="N", help="Most pieces read at once, padding included.")]
-FormatOption = Annotated[str | None, typer.Option(metavar="FORMAT", help="Format of the corpus. Default: told from its content.")]
+BatchTokensOption = Annotated[int | None, typer.Option(min=64, metavar="N", help="Most pieces in a batch, padding included.")]
+FormatOption = Annotated[
+    str | None, typer.Option(metavar="FORMAT", help="Format of the corpus. Default: detected from its content.")
+]
 
 
 def read_thresholds(given: Sequence[str] | None) -> dict[str, float]:
@@ -75,7 +77,7 @@ def load_model(name: str | None, device: str | None) -> Recognizer:
 
     source = name or bundled_folder("general-en")  # its folder: one of the same name may lie here
     if source is None:
-        raise AnynerError("no model is bundled with this installation: name one with --model (a folder or a hub id)")
+        raise AnynerError("no bundled models in this installation: use --model with a folder or hub id")
     from anyner.storage.load import load
 
     return load(source, device)

@@ -26,7 +26,7 @@ def convert(
     target: Annotated[str, typer.Argument(metavar="OUT", help="A file, a new folder for brat, or - for stdout.")],
     *,
     source_format: Annotated[
-        str | None, typer.Option("--from", metavar="FORMAT", help="Format of IN. Default: told from its content.")
+        str | None, typer.Option("--from", metavar="FORMAT", help="Format of IN. Default: detected from its content.")
     ] = None,
     target_format: Annotated[
         str | None,
@@ -34,13 +34,13 @@ def convert(
     ] = None,
     splitter: Annotated[
         str | None,
-        typer.Option(metavar="S", help="unicode, whitespace or cjk: cut the texts into words first, for formats of words."),
+        typer.Option(metavar="S", help="unicode, whitespace or cjk: split the texts into words first."),
     ] = None,
     lossy: Annotated[bool, typer.Option("--lossy", help="Write what the format can hold, and list what is lost.")] = False,
 ) -> None:
     """Write a corpus in another format. What the format cannot hold is refused, unless --lossy.
 
-    A format of words holds no white space of its own: with --splitter, words are set apart by one space each.
+    Word-based formats keep no white space: with --splitter, words are separated by one space.
 
     \b
     Examples:
@@ -105,7 +105,7 @@ def _format_of(target: str) -> str:
     ending = path.with_suffix("").suffix if path.suffix in (".gz", ".xz") else path.suffix
     if ending.lower() in _BY_ENDING:
         return _BY_ENDING[ending.lower()]
-    from anyner.corpora.registry import FORMATS
+    from anyner.corpora.reading import FORMATS
 
     raise AnynerError(f"{target}: its name does not say which format: add --to, one of {', '.join(f.name for f in FORMATS)}")
 

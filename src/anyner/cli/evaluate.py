@@ -37,9 +37,9 @@ def evaluate(
     *,
     format: FormatOption = None,  # noqa: A002
     train: Annotated[
-        str | None, typer.Option(metavar="CORPUS", help="The training corpus: entities seen in it are scored apart.")
+        str | None, typer.Option(metavar="CORPUS", help="The training corpus: entities seen in it get their own score.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="All figures as JSON; ratios from 0 to 1.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="All scores as JSON, from 0 to 1.")] = False,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write here instead of stdout.")] = None,
     overlap: OverlapOption = None,
     threshold: ThresholdOption = None,

@@ -17,9 +17,9 @@ from anyner.errors import AnynerError
 def info(
     model: Annotated[str | None, typer.Argument(metavar="MODEL", help="A folder, bundled name or hub id.")] = None,
 ) -> None:
-    """Tell about this installation, or about a model.
+    """Show this installation, or a model.
 
-    Versions and devices; of a model its labels, settings and figures on dev.
+    Versions and devices; for a model its labels, settings and dev scores.
 
     \b
     Examples:

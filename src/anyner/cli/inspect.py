@@ -51,13 +51,15 @@ def inspect(
     ],
     *,
     format: FormatOption = None,  # noqa: A002
-    splitter: Annotated[str, typer.Option(metavar="NAME", help="Cuts text into words: unicode, whitespace or cjk.")] = "unicode",
+    splitter: Annotated[
+        str, typer.Option(metavar="NAME", help="How to split text into words: unicode, whitespace or cjk.")
+    ] = "unicode",
     problems: Annotated[bool, typer.Option("--problems", help="List every problem, not only the first ten.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
 ) -> None:
-    """Tell what is in a corpus, and what is wrong with it.
+    """Show what is in a corpus, and what is wrong with it.
 
-    Statistics, labels, problems, entities that do not sit on words, and what each architecture could not express.
+    Statistics, labels, problems, entities not on word boundaries, and entities that each architecture cannot express.
 
     \b
     Examples:

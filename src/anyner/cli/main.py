@@ -21,31 +21,36 @@ _INTERRUPTED, _PIPE_CLOSED = 130, 141
 
 COMMANDS = {
     "predict": "Find entities in texts.",
-    "train": "Train a model; the folder holds the best epoch, judged on dev.",
-    "adapt": "Have an encoder learn the language of your texts, for trainings to start from.",
-    "choose": "Find the best epoch and thresholds by cross-validation, for a training on all documents.",
-    "crossfit": "Write what models hold for entities of training documents that they did not learn from.",
+    "train": "Train a model; the best epoch on dev is kept.",
+    "pretrain": "Continue pre-training an encoder on your texts (masked language modelling).",
+    "cross-validate": "Train K folds; write out-of-fold predictions (soft labels) and the best epoch and thresholds.",
     "evaluate": "Score a model on a corpus.",
-    "inspect": "Tell what is in a corpus, and what is wrong with it.",
+    "inspect": "Show what is in a corpus, and what is wrong with it.",
     "convert": "Write a corpus in another format.",
     "benchmark": "Measure accuracy, speed and memory of a recipe or a model.",
     "models": "List the models that come with this installation.",
-    "info": "Tell about this installation, or about a model.",
+    "info": "Show this installation, or a model.",
 }
-"""Every command is the function of its name in the file of its name; the list of them is shown without loading any."""
+"""Every command is the function of its name in the file of its name; the list is shown without importing any."""
+
+RENAMED = {"crossfit": "cross-validate", "choose": "cross-validate", "adapt": "pretrain"}
+"""Old command names, not shown in the help."""
 
 
 class CommandGroup(TyperGroup):
-    """All commands, and what becomes of their errors: one line on stderr for a user's mistake, a traceback for a bug."""
+    """All commands. An error of the user is one line on stderr, a bug a traceback."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name in RENAMED:
+            _stop(f"anyner {cmd_name} is now anyner {RENAMED[cmd_name]}", 2)
         if cmd_name not in COMMANDS:
             return None
+        name = cmd_name.replace("-", "_")
         alone = typer.Typer(**_LOOKS)
-        alone.command(cmd_name)(getattr(import_module(f"anyner.cli.{cmd_name}"), cmd_name))
+        alone.command(cmd_name)(getattr(import_module(f"anyner.cli.{name}"), name))
         return typer.main.get_command(alone)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

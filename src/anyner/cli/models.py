@@ -15,7 +15,7 @@ from anyner.cli.output import table
 def models() -> None:
     """List the models that come with this installation.
 
-    They are named with --model, and as bundled:NAME where an encoder is asked for; `anyner info NAME` tells more.
+    Use them with --model NAME, or as an encoder with bundled:NAME; `anyner info NAME` shows details.
 
     \b
     Examples:
@@ -26,15 +26,16 @@ def models() -> None:
 
     folders = [folder for name in bundled_names() if (folder := bundled_folder(name)) is not None]
     if not folders:
-        typer.echo("no model is bundled with this installation: train one, or name a folder or hub id with --model", err=True)
+        typer.echo("no bundled models in this installation: train one, or use --model with a folder or hub id", err=True)
         return
     typer.echo(table([("model", "size", "architecture", "shapes", "labels"), *map(_row, folders)]))
 
 
 def _row(folder: Path) -> tuple[str, ...]:
     from anyner.storage.files import CONFIG
+    from anyner.storage.format import upgraded
 
-    config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    config = upgraded(json.loads((folder / CONFIG).read_text(encoding="utf-8")), str(folder / CONFIG))
     size = sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
     return folder.name, f"{size / 1e6:.0f} MB", config["architecture"], ", ".join(_shapes(config)), ", ".join(config["labels"])
 

@@ -119,7 +119,7 @@ def counted(documents: Iterable[Document], show: bool) -> Iterator[Document]:
 
 
 def tell_nothing_learned() -> None:
-    print("anyner: nothing was learned: look at the data with anyner inspect, or train longer", file=sys.stderr)
+    print("anyner: nothing was learned (F1 is 0): check the data with anyner inspect, or train longer", file=sys.stderr)
 
 
 def table(rows: Sequence[Sequence[str | int]]) -> str:

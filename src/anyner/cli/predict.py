@@ -60,11 +60,11 @@ def predict(
         str | None, typer.Option("-m", "--model", metavar="MODEL", help="A folder, bundled name or hub id. Default: general-en.")
     ] = None,
     format: Annotated[  # noqa: A002
-        OutputFormat | None, typer.Option(help="Default: as the ending of OUT says, else text, a drawing.")
+        OutputFormat | None, typer.Option(help="Default: by the ending of OUT, else text (a drawing).")
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="OUT", help="A file, packed if it ends in .gz or .xz; for brat a new folder."),
+        typer.Option("-o", "--output", metavar="OUT", help="A file, compressed if it ends in .gz or .xz; for brat a new folder."),
     ] = None,
     lines: Annotated[bool, typer.Option("--lines", help="Every line of stdin or of a .txt file is a document.")] = False,
     overlap: OverlapOption = None,

@@ -1,4 +1,4 @@
-"""From what a file claims to a valid document: each claim is checked, what is wrong becomes a problem, the rest is kept."""
+"""Raw annotations -> valid documents: each entity is checked; wrong ones become problems, the rest is kept."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from anyner.corpora.corpus import Corpus, Problem
-from anyner.document import Document, Entity, Fragments, canonical_fragments, joined_over_white_space
+from anyner.document import Document, Entity
 from anyner.errors import InvalidInputError
+from anyner.fragments import Fragments, canonical_fragments, joined_over_white_space
 
 
 class ProblemLog:

@@ -10,11 +10,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from anyner.corpora.annotation import Claim, ProblemLog, annotated, same_but_white_space, shown
-from anyner.corpora.corpus import Corpus, Problem
-from anyner.corpora.format import Fit, Format, Loss
+from anyner.corpora.corpus import Corpus, Fit, Format, Loss, Problem
 from anyner.corpora.textfiles import BYTE_ORDER_MARK, numbered_lines, temporary_beside, whole_text, write_chunks
-from anyner.document import Document, Entity, Fragments
+from anyner.document import Document, Entity
 from anyner.errors import AnynerError
+from anyner.fragments import Fragments
 
 _PLACES = r"-?\d{1,15} -?\d{1,15}"
 _ENTITY = re.compile(rf"T\S*\t(\S+) ({_PLACES}(?:;{_PLACES})*)(?:\t(.*))?")
@@ -41,7 +41,7 @@ def _read(path: Path) -> Corpus:
         problems += found
     for folder in sorted(path.iterdir()) if path.is_dir() else ():
         if folder.is_dir() and any(folder.glob("*.ann")):
-            problems.append(Problem(str(folder), 0, "a folder in a folder is not read: name it by itself", False))
+            problems.append(Problem(str(folder), 0, "subfolders are not read: read them one by one", False))
     return Corpus(tuple(documents), tuple(problems))
 
 
@@ -106,7 +106,7 @@ def _write(documents: Iterable[Document], path: Path) -> None:
     listed = list(documents)
     target = path.resolve()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise AnynerError(f"{path}: brat is written to a new or empty folder, and this is not one")
+        raise AnynerError(f"{path}: brat needs a new or empty folder to write to")
     temporary = temporary_beside(target)
     try:
         temporary.mkdir(parents=True)

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from anyner.corpora.annotation import ProblemLog, shown
-from anyner.corpora.corpus import Corpus
-from anyner.corpora.format import Fit, Format
+from anyner.corpora.corpus import Corpus, Fit, Format
 from anyner.corpora.tags import WELL_FORMED, TaggedWord, scheme_of, with_tagged_entities
 from anyner.corpora.textfiles import numbered_lines, write_chunks
 from anyner.corpora.wordform import WordRules, entities_in_words, fit_to_words, words_of

@@ -1,17 +1,18 @@
-"""What a reader gives back: documents, and the problems it met, so that nothing is lost silently."""
+"""What a corpus is (documents and the problems met in reading them) and what a corpus format is (a reader and a writer)."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from anyner.document import Document
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something in a file that is not as it should be: where, what, and whether the data was kept (perhaps mended) or dropped."""
+    """A problem in a file: where, what, and whether the data was kept (perhaps repaired) or dropped."""
 
     file: str
     line: int
@@ -34,7 +35,7 @@ class ProblemGroup:
 
 
 def grouped(problems: Iterable[Problem]) -> list[ProblemGroup]:
-    """Problems that differ in nothing but their line as one group, in the order of their first lines in the list.
+    """Groups of problems that differ only in their line, in the order of their first lines.
 
     A file may have thousands of rejected records: one by one they would hide every other problem.
     """
@@ -78,3 +79,38 @@ class Corpus:
         found = {entity.label for document in self.documents for entity in document.entities}
         found.update(label for document in self.documents for label in document.labels or ())
         return tuple(sorted(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """Something a format cannot express; `kept` when the entities survive and only their surroundings change."""
+
+    what: str
+    kept: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A document cut to what a format can hold (None: nothing of it), and what that loses."""
+
+    document: Document | None
+    lost: tuple[Loss, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One way to keep a corpus on disk."""
+
+    name: str
+    description: str
+    read: Callable[[Path], Corpus]
+    write: Callable[[Iterable[Document], Path], None]
+    """Writes documents that fit; all of them or nothing."""
+    fit: Callable[[Document], Fit]
+    recognises: Callable[[Path, str], bool]
+    """Whether a path with this beginning of text (empty for a folder) looks like the format."""
+
+    def cannot_hold(self, document: Document) -> str | None:
+        """Why this format cannot hold the document, or None when it can."""
+        lost = self.fit(document).lost
+        return lost[0].what if lost else None

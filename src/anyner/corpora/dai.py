@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from anyner.corpora.annotation import Claim, ProblemLog, annotated, shown
-from anyner.corpora.corpus import Corpus
-from anyner.corpora.format import Fit, Format
+from anyner.corpora.corpus import Corpus, Fit, Format
 from anyner.corpora.textfiles import numbered_lines, write_chunks
 from anyner.corpora.wordform import WordRules, entities_in_words, fit_to_words, words_of
 from anyner.document import Document

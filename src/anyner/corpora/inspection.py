@@ -10,7 +10,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from anyner.corpora.corpus import Corpus, Problem
-from anyner.document import Document, Fragment, Fragments
+from anyner.document import Document
+from anyner.fragments import Fragment, Fragments
 from anyner.overlap import Relation, sharing_pairs
 
 WordsOf = Callable[[Document], Sequence[Fragment]]
@@ -20,7 +21,7 @@ _NO_SPACE = re.compile(r"\S+")
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What `inspect` found. Lengths are in words; an entity is as long as the words it covers, without its gaps."""
+    """What `inspect` found. Lengths are in words; the length of an entity is the number of words it covers, gaps excluded."""
 
     documents: int
     empty_documents: int
@@ -129,7 +130,7 @@ def _covered_words(fragments: Fragments, words: Sequence[Fragment]) -> list[int]
 
 
 def _kinds(fragments: Sequence[Fragments]) -> Iterable[str]:
-    """One name for every entity and every kind of company it keeps."""
+    """Every entity's relations to the others, by name."""
     members: dict[str, set[int]] = {"nested": set(), "overlapping": set(), "same": set()}
     for first, second, found in sharing_pairs(fragments):
         kind = {Relation.EQUAL: "same", Relation.CROSSING: "overlapping"}.get(found, "nested")

@@ -1,11 +1,12 @@
-"""Sentences put together again into the text that they were taken from."""
+"""Sentences concatenated to the text that they were taken from."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
-from anyner.document import Document, Entity, Fragments
+from anyner.document import Document, Entity
+from anyner.fragments import Fragments
 
 
 def joined(documents: Sequence[Document], separator: str = " ") -> Document:
@@ -40,7 +41,7 @@ def joined(documents: Sequence[Document], separator: str = " ") -> Document:
 
 
 def parted(whole: Document, documents: Sequence[Document], separator: str = " ") -> Iterator[Document]:
-    """The documents that `whole` was joined of, with its entities; one that reaches across a border belongs to none."""
+    """The documents that `whole` was joined from, with its entities; an entity across a border is dropped."""
     for one, shift in zip(documents, _shifts(documents, separator), strict=True):
         inside = (entity for entity in whole.entities if shift <= entity.start and entity.end <= shift + len(one.text))
         yield one.with_entities(Entity(e.label, _shifted(e.fragments, -shift), e.score) for e in inside)

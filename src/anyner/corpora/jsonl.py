@@ -12,8 +12,7 @@ from typing import Any, TypeGuard
 
 from anyner.corpora import nertags
 from anyner.corpora.annotation import Claim, ProblemLog, annotated, is_unicode, shown, with_tags
-from anyner.corpora.corpus import Corpus
-from anyner.corpora.format import Fit, Format, Loss
+from anyner.corpora.corpus import Corpus, Fit, Format, Loss
 from anyner.corpora.nertags import TaggedDocument, tagged_document, with_entities
 from anyner.corpora.textfiles import numbered_lines, write_chunks
 from anyner.corpora.wordform import WordRules, entities_in_words, fit_to_words, words_of
@@ -22,9 +21,9 @@ from anyner.errors import InvalidInputError
 
 _ENTITY_KEYS = ("entities", "spans", "label", "labels")
 _OTHER_ANNOTATION = ("ents", "ner", nertags.KEY, "tags", "iob", "annotations")
-"""Where other tools put what is not read here: left out in silence it would be lost."""
+"""Keys in which other tools store entities that are not read here: reported, not dropped silently."""
 _LABEL_KEYS = ("label", "entity_group", "type")
-"""Where an entity has its label: ours, that of transformers pipelines, that of many corpora. The first wins."""
+"""Keys of an entity's label: ours, that of transformers pipelines, that of many corpora. The first wins."""
 _NOT_GOLD = ("reject", "ignore")
 """Answers of Prodigy: the annotator said that the spans are wrong, or did not judge them."""
 _FREE_TEXT_KEYS = ("before", "after")

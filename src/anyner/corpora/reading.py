@@ -1,16 +1,21 @@
-"""Reading a corpus of any format, told from its content unless the caller names it."""
+"""All corpus formats, and reading a corpus in any of them; the format is detected unless the caller names it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from anyner.corpora.corpus import Corpus, grouped
-from anyner.corpora.format import Format
-from anyner.corpora.registry import FORMATS, format_named
+from anyner.corpora.brat import BRAT
+from anyner.corpora.conll import CONLL
+from anyner.corpora.corpus import Corpus, Format, grouped
+from anyner.corpora.dai import DAI
+from anyner.corpora.jsonl import JSONL, JSONL_TOKENS
+from anyner.corpora.spans import SPANS
 from anyner.corpora.textfiles import head_of
+from anyner.corpora.w2ner import W2NER
 from anyner.errors import AnynerError
 
+FORMATS: tuple[Format, ...] = (JSONL, JSONL_TOKENS, CONLL, BRAT, SPANS, W2NER, DAI)
 _SPLIT_NAMES = {"train": ("train",), "dev": ("dev", "valid", "validation"), "test": ("test",)}
 
 
@@ -23,6 +28,14 @@ class Splits:
     test: Corpus | None
 
 
+def format_named(name: str) -> Format:
+    """The format of that name."""
+    for one in FORMATS:
+        if one.name == name:
+            return one
+    raise AnynerError(f"unknown format {name!r}: choose one of {', '.join(one.name for one in FORMATS)}")
+
+
 def read(path: str | Path, format: str | None = None) -> Corpus:  # noqa: A002
     """The documents of a file or brat folder, and the problems met. The format is guessed unless named.
 
@@ -33,7 +46,7 @@ def read(path: str | Path, format: str | None = None) -> Corpus:  # noqa: A002
     if not path.exists():
         raise AnynerError(f"{path}: no such file or folder")
     if path.is_dir() and chosen.name != "brat":
-        raise AnynerError(f"{path}: is a folder, and format {chosen.name} is one file")
+        raise AnynerError(f"{path}: is a folder, but format {chosen.name} is a single file")
     corpus = chosen.read(path)
     if corpus.problems and not corpus.documents:
         raise AnynerError(f"{grouped(corpus.problems)[0]}; nothing else could be read")
@@ -81,7 +94,7 @@ def _recognised(path: Path) -> Format:
         splits = [found for split in _SPLIT_NAMES for found in _split_paths(path, split)]
         if splits:
             raise AnynerError(f"{path}: is a folder of several corpora ({_names(splits)}): name one of them")
-        raise AnynerError(f"{path}: is a folder without .ann files, so no brat corpus")
-    what = "is in no format known here" if head.strip() else "is empty"
+        raise AnynerError(f"{path}: is a folder without .ann files, so not a brat corpus")
+    what = "not in a known format" if head.strip() else "is empty"
     known = ", ".join(one.name for one in FORMATS)
-    raise AnynerError(f"{path}: {what} ({known}); plain text ends in .txt, and anyner convert --from FORMAT takes your word")
+    raise AnynerError(f"{path}: {what} ({known}); plain text must end in .txt; name the format with anyner convert --from FORMAT")

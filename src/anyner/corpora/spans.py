@@ -8,8 +8,7 @@ from typing import Any
 
 from anyner.corpora import nertags
 from anyner.corpora.annotation import Claim, ProblemLog, is_unicode, shown
-from anyner.corpora.corpus import Corpus
-from anyner.corpora.format import Fit, Format
+from anyner.corpora.corpus import Corpus, Fit, Format
 from anyner.corpora.jsonlist import Item, ItemForm, keys_of_first_item, read_items, write_items
 from anyner.corpora.wordform import WordRules, entities_in_words, fit_to_words, words_of
 from anyner.document import Document

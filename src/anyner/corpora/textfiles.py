@@ -45,7 +45,7 @@ def _bytes_of(path: Path) -> Iterator[IO[bytes]]:
     except FileNotFoundError:
         raise AnynerError(f"{path}: no such file") from None
     except MemoryError:
-        raise AnynerError(f"{path}: is too large for the memory of this machine") from None
+        raise AnynerError(f"{path}: too large for the memory of this machine") from None
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise AnynerError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
 

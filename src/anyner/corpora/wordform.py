@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from anyner.corpora.annotation import Claim, ProblemLog, annotated, shown
-from anyner.corpora.format import Fit, Loss
-from anyner.document import Document, Entity, Fragments
+from anyner.corpora.corpus import Fit, Loss
+from anyner.document import Document, Entity
+from anyner.fragments import Fragments
 
 _WHITE_SPACE_WORD = re.compile(r"\S+")
 _OTHER_SPACING = Loss("its text is not its words joined by single spaces", kept=True)

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from anyner.corpora.annotation import is_unicode, shown
-from anyner.corpora.corpus import Problem
-from anyner.corpora.format import Fit, Format, Loss
-from anyner.corpora.registry import format_named
+from anyner.corpora.corpus import Fit, Format, Loss, Problem
+from anyner.corpora.reading import format_named
 from anyner.document import Document, checked_documents
 from anyner.errors import AnynerError
 

@@ -12,8 +12,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from anyner.encoding.examples import Example, gold_of
 from anyner.encoding.features import UNKNOWN, FeatureVocabulary
-from anyner.encoding.gold import Example, Gold, Opinions, gold_of
+from anyner.encoding.gold import Gold, SoftLabels
 from anyner.encoding.pieces import Frame
 from anyner.text.windows import Pieces, Window
 
@@ -23,15 +24,11 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class FeatureIds:
-    """Rows of the optional word features; those not in use are None. Characters are those of the batch's U distinct words."""
+    """Rows of the optional word features; None for those that are off."""
 
     pos: Tensor | None = None  # (B, M)
     shapes: Tensor | None = None  # (B, M)
     vectors: Tensor | None = None  # (B, M)
-    word_of: Tensor | None = None  # (B, M) which of the distinct words
-    characters: Tensor | None = None  # (U, L) longest word first
-    character_lengths: tuple[int, ...] = ()
-    """Characters of each distinct word, its end included, on the host."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +41,8 @@ class Batch:
     first_piece: Tensor  # (B, M) index of the word's first piece
     last_piece: Tensor  # (B, M) index of its last piece, inclusive
     word_mask: Tensor  # (B, M) bool
-    longest_first: Tensor  # (B,) the rows by falling number of words, as a recurrent layer wants them
-    in_place: Tensor  # (B,) the way back from there
+    longest_first: Tensor  # (B,) the rows sorted by falling number of words, for a recurrent layer
+    in_place: Tensor  # (B,) the inverse of that order
     lengths: tuple[int, ...]
     """Words of each window, on the host."""
     piece_lengths: tuple[int, ...]
@@ -53,7 +50,7 @@ class Batch:
     most_pieces: int
     """Pieces of the batch's longest word, on the host."""
     has_cls: bool
-    """Whether the first piece of each row is a special one that stands for the sentence."""
+    """Whether each row starts with a special piece such as [CLS]."""
     windows: tuple[Window, ...]
     gold: Gold | None = None
     features: FeatureIds | None = None
@@ -62,32 +59,32 @@ class Batch:
         return len(self.lengths)
 
     def to(self, device: torch.device) -> Batch:
-        """On the device, by one copy for all numbers and one for all masks, which runs beside other work."""
+        """On the device, by one asynchronous copy for all numbers and one for all masks."""
         if device.type == "cpu":
             return self
-        opinions = self.gold.opinions if self.gold is not None else None
-        records: list[_Record | None] = [self, self.gold, self.features, opinions]
+        soft_labels = self.gold.soft_labels if self.gold is not None else None
+        records: list[_Record | None] = [self, self.gold, self.features, soft_labels]
         places = [(number, name) for number, record in enumerate(records) for name in _tensor_fields(record)]
-        moved: list[dict[str, Any]] = [{} for _ in records]
+        on_device: list[dict[str, Any]] = [{} for _ in records]
         for masks in (False, True):
-            chosen = [(n, name) for n, name in places if (getattr(records[n], name).dtype == torch.bool) == masks]
-            copies = _copied([getattr(records[n], name) for n, name in chosen], device)
-            for (number, name), copy in zip(chosen, copies, strict=True):
-                moved[number][name] = copy
-        opinions = replace(opinions, **moved[3]) if opinions is not None else None
-        gold = replace(self.gold, **moved[1], opinions=opinions) if self.gold is not None else None
-        features = replace(self.features, **moved[2]) if self.features is not None else None
-        return replace(self, gold=gold, features=features, **moved[0])
+            fields = [(n, name) for n, name in places if (getattr(records[n], name).dtype == torch.bool) == masks]
+            copies = _copied([getattr(records[n], name) for n, name in fields], device)
+            for (number, name), copy in zip(fields, copies, strict=True):
+                on_device[number][name] = copy
+        soft_labels = replace(soft_labels, **on_device[3]) if soft_labels is not None else None
+        gold = replace(self.gold, **on_device[1], soft_labels=soft_labels) if self.gold is not None else None
+        features = replace(self.features, **on_device[2]) if self.features is not None else None
+        return replace(self, gold=gold, features=features, **on_device[0])
 
 
-_Record = Batch | Gold | FeatureIds | Opinions
+_Record = Batch | Gold | FeatureIds | SoftLabels
 
 
 def batch_of(windows: Sequence[Window], frame: Frame, prompt: Pieces = (), features: FeatureVocabulary | None = None) -> Batch:
     """The padded batch; a row is prefix, context before, the words, suffix, context after, prompt.
 
-    A separator stands between a window and its context, and before the first word of a line. The prompt is attended to, but is
-    hidden from whatever reads the states' pieces. `features` are the encoder's.
+    A separator stands between a window and its context, and before the first word of a line. The prompt is attended to, but not
+    part of `piece_mask`. `features` are the encoder's.
     """
     separator = frame.suffix[-1:]
     starts = [(*frame.prefix, *window.before, *(separator if window.before else ())) for window in windows]
@@ -119,14 +116,10 @@ def batch_of(windows: Sequence[Window], frame: Frame, prompt: Pieces = (), featu
 
 
 def _feature_ids(windows: Sequence[Window], features: FeatureVocabulary, word_mask: Flags) -> FeatureIds:
-    spelt = features.spelt(windows) if features.characters else None
     return FeatureIds(
         pos=_padded(features.tag_rows(windows), word_mask, UNKNOWN) if features.tags else None,
         shapes=_padded(features.shape_rows(windows), word_mask, UNKNOWN) if features.shapes else None,
         vectors=_padded(features.vector_rows(windows), word_mask, UNKNOWN) if features.vector_width else None,
-        word_of=_padded(spelt.word_of, word_mask, 0) if spelt else None,
-        characters=torch.from_numpy(spelt.characters) if spelt else None,
-        character_lengths=spelt.lengths if spelt else (),
     )
 
 

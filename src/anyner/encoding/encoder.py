@@ -25,7 +25,7 @@ from anyner.text.windows import Window
 
 @dataclass(frozen=True, slots=True)
 class States:
-    """What the encoder gives: one vector a word and one a piece, in bfloat16 or float32 as the autocast has it."""
+    """The encoder's output: one vector a word and one a piece, in bfloat16 or float32 depending on autocast."""
 
     words: Tensor  # (B, M, d)
     word_mask: Tensor  # (B, M) bool
@@ -43,11 +43,11 @@ class States:
 
     @property
     def content_keys(self) -> tuple[int, ...]:
-        """What everything random is keyed by: one number a sentence, from its words."""
+        """Keys of all random draws: one number a sentence, from its words."""
         return tuple(window.content_key for window in self.windows)
 
     def placed(self, array: NDArray[Any]) -> Tensor:
-        """An array from the host on the states' device, by a copy that does not make the host wait."""
+        """Copies an array from the host to the states' device asynchronously."""
         tensor = torch.from_numpy(array)
         if self.words.is_cuda:
             tensor = tensor.pin_memory()
@@ -67,7 +67,7 @@ class Tables:
 
 class Encoder(nn.Module):
     def __init__(self, config: EncoderConfig, pretrained: PreTrainedModel, features: FeatureVocabulary | None = None) -> None:
-        """`features` are the vocabularies of the word features; needed where the config asks for any."""
+        """`features` are the vocabularies of the word features, if any are on."""
         super().__init__()
         there = getattr(pretrained.config, "num_hidden_layers", config.layers)
         if config.layers > there:
@@ -80,7 +80,7 @@ class Encoder(nn.Module):
         self.width = self.word_layer.width
 
     def encode(self, batch: Batch) -> Tensor:
-        """Piece vectors (B, S, d): what a frozen stage keeps."""
+        """Piece vectors (B, S, d), which a frozen stage caches."""
         padded = len(set(batch.piece_lengths)) > 1
         output = self.pretrained(
             input_ids=batch.piece_ids,
@@ -120,7 +120,7 @@ class Encoder(nn.Module):
 
     @property
     def most_pieces(self) -> int | None:
-        """How many pieces the pretrained encoder can take; None: any number."""
+        """Most pieces the pretrained encoder can read; None: any number."""
         tables = self.tables
         if tables.positions is not None:
             return tables.positions.num_embeddings - tables.position_offset
@@ -141,7 +141,7 @@ def _position_offset(positions: nn.Embedding | None) -> int:
 
 
 def new_encoder(config: EncoderConfig, pretrained: PreTrainedModel, documents: Sequence[Document], text: TextConfig) -> Encoder:
-    """The encoder that a training starts with: its word features, if it has any, are learned from the documents."""
+    """The encoder of a new model; the vocabularies of its word features come from the documents."""
     vocabulary, vectors = learned_features(config.features, documents, text)
     encoder = Encoder(config, pretrained, vocabulary)
     if vectors is not None and encoder.word_layer.features is not None:
@@ -150,7 +150,7 @@ def new_encoder(config: EncoderConfig, pretrained: PreTrainedModel, documents: S
 
 
 class WordLayer(nn.Module):
-    """Pooling to words, dropout and, if asked for, more features and a BiLSTM."""
+    """Pooling to words, dropout and, if set, word features and a BiLSTM."""
 
     def __init__(self, config: EncoderConfig, piece_width: int, features: FeatureVocabulary | None = None) -> None:
         super().__init__()
@@ -189,7 +189,7 @@ class WordLayer(nn.Module):
             return self.joined(words)  # type: ignore[no-any-return]
         if self.lstm is None:
             return words  # type: ignore[no-any-return]
-        # sorted here and not by pack_padded_sequence, which would make the host wait for the device
+        # sorted here because pack_padded_sequence would make the host wait for the device
         lengths = torch.tensor(sorted(batch.lengths, reverse=True))
         packed = pack_padded_sequence(words.index_select(0, batch.longest_first), lengths, batch_first=True)
         output, _ = self.lstm(packed)
@@ -198,7 +198,7 @@ class WordLayer(nn.Module):
 
 
 def _mapped_back(width: int, piece_width: int) -> nn.Linear:
-    """Starts with the encoder's own vector and only a little of the features, so that nothing pretrained is lost."""
+    """Starts near the identity on the encoder's vector, with small weights for the features, to keep what is pretrained."""
     layer = nn.Linear(width, piece_width)
     nn.init.normal_(layer.weight, std=0.02)
     nn.init.eye_(layer.weight[:, :piece_width].detach())

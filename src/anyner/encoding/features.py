@@ -1,15 +1,15 @@
-"""The vocabularies of the optional word features: characters, shapes, part-of-speech tags, words that have a static vector.
+"""The vocabularies of the optional word features: word shapes, part-of-speech tags, words that have a static vector.
 
-They are made once from the training documents, saved beside the model, and turn words into numbers. No tensors here.
+They are built from the training documents, saved with the model, and turn words into row numbers. No torch here.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import chain
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import groupby, islice
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,6 @@ from pydantic import Field
 from anyner.document import Document
 from anyner.encoding.config import FeatureConfig
 from anyner.encoding.pieces import plain_form
-from anyner.encoding.shapes import in_one_casing, shape_of
 from anyner.errors import AnynerError
 from anyner.settings import Settings
 from anyner.text.config import TextConfig
@@ -28,56 +27,68 @@ from anyner.text.windows import Window, tags_of, words_of
 Integers = NDArray[np.int64]
 FEATURES, VECTOR_WORDS = "features.json", "vectors.txt"
 UNKNOWN = 0
-"""Row of tags, shapes and vectors for what has no row of its own."""
-PADDING, UNKNOWN_CHARACTER, END = 0, 1, 2
-"""Rows of characters that stand before those of the vocabulary."""
-_MOST_CHARACTERS = 64
-"""A longer word keeps its first three quarters and its end, as it does in pieces."""
+"""Row of tags, shapes and words that are not in the vocabulary."""
 _LEAST_OF_A_SHAPE = 8
-"""Shapes seen fewer times in training share the row of those never seen."""
-_REMEMBERED = 200_000
-_HIDDEN_SPELLING = (UNKNOWN_CHARACTER, END)
+"""Shapes seen fewer times in training count as unknown."""
+_LONGEST_RUN = 2
+"""Characters of one kind that a shape repeats at most."""
+_MOST_RUNS = 8
+"""Runs of a word that its shape keeps."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpeltWords:
-    """The distinct words of a batch, longest first, as characters."""
+@lru_cache(maxsize=200_000)
+def shape_of(word: str) -> str:
+    """Capitals as X, small letters as x, letters without case as c, digits as 0, signs as they are.
 
-    characters: Integers  # (U, L)
-    lengths: tuple[int, ...]
-    word_of: Integers  # (W,) which of them each word of the batch is
+    >>> shape_of("NF-kappaB"), shape_of("T"), shape_of("p65"), shape_of("水")
+    ('XX-xxX', 'X', 'x00', 'c')
+    """
+    runs = islice(groupby(map(_kind, word)), _MOST_RUNS)
+    return "".join(kind * len(tuple(islice(alike, _LONGEST_RUN))) for kind, alike in runs)
+
+
+def _kind(character: str) -> str:
+    if character.isupper():
+        return "X"
+    if character.islower():
+        return "x"
+    if character.isalpha():
+        return "c"
+    return "0" if character.isdigit() else character
+
+
+def in_one_casing(words: Iterable[str]) -> bool:
+    """Whether all letters are small, or all are capitals: then casing says nothing."""
+    text = "".join(words)
+    return text.islower() or text.isupper()
 
 
 class _Stored(Settings):
     """What `features.json` holds."""
 
-    characters: tuple[str, ...] = ()
     shapes: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
     vector_width: int = Field(default=0, ge=0)
 
 
 class FeatureVocabulary:
-    """Turns words, tags and characters into rows; what is not in use is empty."""
+    """Turns words and tags into rows; features that are off are empty."""
 
     def __init__(
         self,
-        characters: Sequence[str] = (),
         tags: Sequence[str] = (),
         vector_words: Sequence[str] = (),
         vector_width: int = 0,
         shapes: Sequence[str] = (),
     ) -> None:
-        self.characters, self.tags, self.shapes = tuple(characters), tuple(tags), tuple(shapes)
+        self.tags, self.shapes = tuple(tags), tuple(shapes)
         self.vector_words, self.vector_width = tuple(vector_words), vector_width
-        self._character_rows = {character: row for row, character in enumerate(self.characters, END + 1)}
         self._tag_rows = {tag: row for row, tag in enumerate(self.tags, UNKNOWN + 1)}
         self._shape_rows = {shape: row for row, shape in enumerate(self.shapes, UNKNOWN + 1)}
         self._vector_rows = {word: row for row, word in enumerate(self.vector_words, UNKNOWN + 1)}
-        self._spellings: dict[str, tuple[int, ...]] = {}
 
     def tag_rows(self, windows: Sequence[Window]) -> Integers:
-        """The row of every word's tag, flat; hidden words and words without a tag are unknown."""
+        """The row of every word's tag, flat; dropped words and words without a tag are unknown."""
         rows: list[int] = []
         for window in windows:
             own = [UNKNOWN] * len(window.words) if window.pos is None else [self._tag_rows.get(t, UNKNOWN) for t in window.pos]
@@ -87,8 +98,7 @@ class FeatureVocabulary:
         return np.array(rows, dtype=np.int64)
 
     def shape_rows(self, windows: Sequence[Window]) -> Integers:
-        """The row of every word's shape, flat. Hidden words are unknown, and all words of a text in one casing: there the shapes
-        would only say that nothing is a name, or everything."""
+        """The row of every word's shape, flat. Hidden words are unknown, and so are all words of a text in one casing."""
         known = self._shape_rows
         rows: list[int] = []
         for window in windows:
@@ -99,7 +109,7 @@ class FeatureVocabulary:
         return np.array(rows, dtype=np.int64)
 
     def vector_rows(self, windows: Sequence[Window]) -> Integers:
-        """The row of every word's vector, flat: that of the word as it stands, else of the word in small letters."""
+        """The row of every word's vector, flat: that of the word as it is, else of the word in lower case."""
         known = self._vector_rows
         rows = (
             UNKNOWN if word is None else known.get(word) or known.get(word.lower(), UNKNOWN)
@@ -108,37 +118,8 @@ class FeatureVocabulary:
         )
         return np.fromiter(rows, dtype=np.int64)
 
-    def spelt(self, windows: Sequence[Window]) -> SpeltWords:
-        words = [word for window in windows for word in _visible(window)]
-        distinct = dict.fromkeys(words)
-        spellings = dict(zip(distinct, self._spell(list(distinct)), strict=True))
-        ordered = sorted(spellings, key=lambda word: len(spellings[word]), reverse=True)
-        lengths = np.array([len(spellings[word]) for word in ordered])
-        mask = np.arange(lengths.max()) < lengths[:, None]
-        characters = np.full(mask.shape, PADDING, dtype=np.int64)
-        flat = chain.from_iterable(spellings[word] for word in ordered)
-        characters[mask] = np.fromiter(flat, dtype=np.int64, count=int(lengths.sum()))
-        number = {word: place for place, word in enumerate(ordered)}
-        word_of = np.fromiter((number[word] for word in words), dtype=np.int64, count=len(words))
-        return SpeltWords(characters, tuple(lengths.tolist()), word_of)
-
-    def _spell(self, words: Sequence[str | None]) -> list[tuple[int, ...]]:
-        """The rows of each word's characters and of the end; each word is looked up once and remembered."""
-        known = self._spellings
-        if len(known) + len(words) > _REMEMBERED:
-            known = self._spellings = {}  # another thread keeps the one it has
-        rows = self._character_rows
-        spellings = []
-        for word in words:
-            spelling = _HIDDEN_SPELLING if word is None else known.get(word)
-            if spelling is None:
-                assert word is not None
-                spelling = known[word] = (*(rows.get(c, UNKNOWN_CHARACTER) for c in _shortened(word)), END)
-            spellings.append(spelling)
-        return spellings
-
     def save(self, folder: Path) -> None:
-        stored = _Stored(characters=self.characters, shapes=self.shapes, tags=self.tags, vector_width=self.vector_width)
+        stored = _Stored(shapes=self.shapes, tags=self.tags, vector_width=self.vector_width)
         (folder / FEATURES).write_text(json.dumps(stored.model_dump(), ensure_ascii=False) + "\n", encoding="utf-8")
         if self.vector_width:
             lines = "".join(f"{word}\n" for word in self.vector_words)
@@ -146,22 +127,22 @@ class FeatureVocabulary:
 
     @classmethod
     def load(cls, folder: Path, config: FeatureConfig) -> FeatureVocabulary:
-        """From the model folder; a file that is missing, malformed or not what the config asks for is refused."""
+        """From the model folder; refuses a file that is missing, malformed or does not match the config."""
         path = folder / FEATURES
-        stored = _Stored.of(_plain(path), str(path))
-        for key, listed, wanted in (
-            ("characters", stored.characters, config.characters > 0),
+        plain = _plain(path)
+        if plain.get("characters") == []:  # models of format 2 had a vocabulary of characters
+            del plain["characters"]
+        stored = _Stored.of(plain, str(path))
+        for key, listed, expected in (
             ("shapes", stored.shapes, config.shapes > 0),
             ("tags", stored.tags, config.pos > 0),
         ):
-            if bool(listed) != wanted or len(set(listed)) != len(listed) or not all(listed):
+            if bool(listed) != expected or len(set(listed)) != len(listed) or not all(listed):
                 raise AnynerError(f"{path}: '{key}' is not a list of distinct {key}, or not what config.json says")
-        if not all(len(character) == 1 for character in stored.characters):
-            raise AnynerError(f"{path}: 'characters' has an entry that is not one character")
         if bool(stored.vector_width) != (config.vectors is not None):
             raise AnynerError(f"{path}: 'vector_width' is {stored.vector_width}, which is not what config.json says")
         words = _vector_words(folder / VECTOR_WORDS) if stored.vector_width else []
-        return cls(stored.characters, stored.tags, words, stored.vector_width, stored.shapes)
+        return cls(stored.tags, words, stored.vector_width, stored.shapes)
 
 
 def _plain(path: Path) -> dict[str, object]:
@@ -177,7 +158,7 @@ def _plain(path: Path) -> dict[str, object]:
 
 
 def _vector_words(path: Path) -> list[str]:
-    """One word a line, to the last character: some files of vectors have words that hold a carriage return."""
+    """One word a line, split at line feeds only: some files of vectors have words that hold a carriage return."""
     try:
         words = path.read_bytes().decode().removesuffix("\n").split("\n")
     except FileNotFoundError:
@@ -195,24 +176,8 @@ def _visible(window: Window) -> Sequence[str | None]:
     return [None if place in window.hidden else word for place, word in enumerate(window.words)]
 
 
-def _shortened(word: str) -> str:
-    if len(word) <= _MOST_CHARACTERS:
-        return word
-    end = _MOST_CHARACTERS // 4
-    return word[: _MOST_CHARACTERS - end] + word[-end:]
-
-
-def learned_characters(documents: Sequence[Document], text: TextConfig) -> tuple[str, ...]:
-    """Every character of the words that a training reads, in order of code."""
-    seen: set[str] = set()
-    for document in documents:
-        for start, end in words_of(document, text):
-            seen.update(document.text[start:end])
-    return tuple(sorted(seen))
-
-
 def learned_shapes(documents: Sequence[Document], text: TextConfig) -> tuple[str, ...]:
-    """The shapes of words that are seen often enough, and the most frequent one in any case, in order of code."""
+    """The frequent shapes, and at least the most frequent one, sorted."""
     words = (document.text[start:end] for document in documents for start, end in words_of(document, text))
     counts = Counter(shape_of(plain_form(word)) for word in words)
     often = {shape for shape, count in counts.items() if count >= _LEAST_OF_A_SHAPE}
@@ -220,7 +185,7 @@ def learned_shapes(documents: Sequence[Document], text: TextConfig) -> tuple[str
 
 
 def learned_tags(documents: Sequence[Document], text: TextConfig, least: int) -> tuple[str, ...]:
-    """The part-of-speech tags that are seen often enough, in order of code; it is an error if there is none."""
+    """The part-of-speech tags seen `least` times, sorted; it is an error if there is none."""
     counts: Counter[str] = Counter()
     for document in documents:
         counts.update(tags_of(document, text) or ())

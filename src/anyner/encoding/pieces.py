@@ -1,8 +1,8 @@
-"""Words -> pieces, each distinct word cut once and remembered.
+"""Words -> pieces, each distinct word tokenised once and cached.
 
-Every word is cut by itself, as if a space stood before it: so its pieces depend on nothing around it and can be remembered,
-which makes tokenising many times cheaper than encoding whole sentences. The tokenizer reads the plain form of a word: invisible
-characters, full-width letters and split accents do not hide a name. The word itself, and its place in the text, stay as they are.
+Every word is tokenised by itself, as if a space stood before it. So its pieces do not depend on its context and can be cached,
+which is many times cheaper than tokenising whole sentences. The tokenizer reads the plain form of a word: invisible
+characters, full-width letters and split accents do not hide a name. The word itself and its position in the text do not change.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from anyner.text.windows import Pieces
 
 _REMEMBERED = 200_000
 _SHORTENED = 10_000
-"""More than the windows that wait to be run can hold: a shortened word takes 64 pieces."""
+"""More than waiting windows can hold: a shortened word takes 64 pieces."""
 _MOST_PIECES = 64
 """A word of more pieces keeps its first three quarters and its end: ten thousand letters in a row are a word, not a document."""
 _LONGEST_UNKNOWN = 64
-"""A longer word that becomes one unknown piece was given up by the tokenizer (WordPiece stops at 100 letters), not read."""
+"""A longer word that becomes one unknown piece was not read: WordPiece gives up at 100 letters."""
 _MOST_CHARACTERS = 1024
-"""Characters of a word that the tokenizer gets: WordPiece without its limit takes cubic time, and 64 pieces need no more."""
+"""Most characters of a word that the tokenizer reads: WordPiece takes cubic time, and 64 pieces need no more."""
 _LONGEST_REMEMBERED = 100
-"""Longer words are cut anew each time: they seldom come back, and one may have a million characters."""
+"""Longer words are not cached: they are rarely repeated, and one may have a million characters."""
 
 _LONGEST_REASON = 200
 
@@ -94,7 +94,7 @@ class ShortenedWords(Collection[str]):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The special pieces around a text, and the piece for what has no other."""
+    """The special pieces around a text, padding and the unknown piece."""
 
     prefix: Pieces
     suffix: Pieces
@@ -103,7 +103,7 @@ class Frame:
 
 
 class PieceVocabulary:
-    """The encoder's tokenizer, as words need it."""
+    """The encoder's tokenizer, for single words."""
 
     def __init__(self, tokenizer: Tokenizer, pad: int | None = None, unknown: int | None = None) -> None:
         self.tokenizer = tokenizer
@@ -117,7 +117,7 @@ class PieceVocabulary:
         self.shortened = ShortenedWords()
 
     def limit(self, pieces: int) -> None:
-        """No word may have more pieces than a window has room for."""
+        """No word may have more pieces than fit into a window."""
         if pieces < self._most:
             self._most = pieces
             self._known.clear()
@@ -132,7 +132,7 @@ class PieceVocabulary:
             return [known[word] for word in words]
 
     def _learn(self, words: Sequence[str]) -> dict[str, Pieces]:
-        """The pieces of these words; those that were read whole and are not long are remembered for later calls."""
+        """The pieces of these words, cached unless a word is long or was not read whole."""
         known = self._known  # another thread may replace it meanwhile
         distinct = dict.fromkeys(words)
         found = {word: pieces for word in distinct if (pieces := known.get(word))}
@@ -150,7 +150,7 @@ class PieceVocabulary:
         forms = [plain_form(original) for original in originals]
         for word, original, form, pieces in zip(words, originals, forms, self._tokenized(forms), strict=True):
             if form != original and self.frame.unknown in pieces:
-                # A vocabulary that was learned from such words may know them only as they stand.
+                # A vocabulary learned from such words may know only their original form.
                 (as_it_stands,) = self._tokenized([original])
                 yield self._fitting(word, pieces if self.frame.unknown in as_it_stands else as_it_stands)
             else:
@@ -181,12 +181,12 @@ class PieceVocabulary:
         (folder / "tokenizer_config.json").write_text(json.dumps(plain, indent=2) + "\n", encoding="utf-8")
 
     def check_fits(self, rows: int, where: str) -> None:
-        """Refuses a tokenizer with pieces that an encoder's table of so many rows does not have."""
+        """Refuses a tokenizer with more pieces than the encoder's embedding has rows."""
         frame = self.frame
         listed = self.tokenizer.get_vocab(with_added_tokens=True).values()
         pieces = 1 + max((*listed, *frame.prefix, *frame.suffix, frame.pad, frame.unknown))
         if pieces > rows:
-            raise AnynerError(f"{where}: its tokenizer has {pieces:,} pieces, its encoder knows {rows:,}: they are of two models")
+            raise AnynerError(f"{where}: the tokenizer has {pieces:,} pieces, the encoder {rows:,}: they do not belong together")
 
     @classmethod
     def load(cls, folder: Path) -> PieceVocabulary:
@@ -198,7 +198,7 @@ class PieceVocabulary:
         check_tokenizer(plain, str(path))
         names = _special_names(folder / "tokenizer_config.json")
         try:
-            tokenizer = Tokenizer.from_str(json.dumps(plain, ensure_ascii=False))  # of what was checked: the file may change
+            tokenizer = Tokenizer.from_str(json.dumps(plain, ensure_ascii=False))  # from the checked content: the file may change
             pad, unknown = (tokenizer.token_to_id(names[key]) if key in names else None for key in ("pad_token", "unk_token"))
             return cls(tokenizer, pad, unknown)
         except (KeyboardInterrupt, SystemExit):

@@ -1,4 +1,4 @@
-"""Where the pretrained encoder and its vocabulary come from: a folder, a hub id, a saved config, or nothing (fresh)."""
+"""Where the pretrained encoder and its vocabulary come from: a folder, a hub id, a saved config, or nothing (from scratch)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_L
 from transformers.models.auto.tokenization_auto import TOKENIZER_MAPPING_NAMES
 from transformers.utils.logging import disable_progress_bar
 
-from anyner.encoding.config import EncoderConfig
+from anyner.encoding.config import EncoderConfig, ScratchConfig
 from anyner.encoding.pieces import PieceVocabulary
 from anyner.encoding.stored import budget_of, not_finite, stored_shapes
 from anyner.encoding.untrusted import ENCODER_KINDS, Budget, encoder_settings, read_json
@@ -33,17 +33,17 @@ from anyner.errors import AnynerError
 disable_progress_bar()
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 _TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
-"""One of these is in every folder that has a tokenizer."""
+"""Every folder with a tokenizer has one of these."""
 _MOST_INDEX = 64 << 20
 _LONGEST_REASON = 300
 _GENERIC_TOKENIZERS = {"PreTrainedTokenizer", "TokenizersBackend", "HerbertTokenizer", "MBart50Tokenizer", "XLMRobertaTokenizer"}
 
 
 def pretrained_encoder(config: EncoderConfig, texts: Iterable[str]) -> tuple[PreTrainedModel, PieceVocabulary]:
-    """The encoder to start training from. `texts` make the vocabulary of a fresh one and are not read otherwise."""
-    if config.source == "fresh":
-        vocabulary = fresh_vocabulary(texts, config.fresh_vocabulary)
-        return encoder_from_config(_fresh_config(config, vocabulary)), vocabulary
+    """The encoder to start training from. `texts` are read only for the vocabulary of one trained from scratch."""
+    if config.source == "from_scratch":
+        vocabulary = train_vocabulary(texts, config.scratch.vocabulary)
+        return encoder_from_config(_scratch_config(config.scratch, vocabulary)), vocabulary
     name = _place(config.source)
     encoder = _encoder_half(load_pretrained(config.source))
     tokenizer = _tokenizer(name, str(encoder.config.model_type))
@@ -61,7 +61,7 @@ def _tokenizer(name: str, kind: str) -> Any:
         with _quiet_libraries():
             tokenizer = AutoTokenizer.from_pretrained(
                 name,
-                config=AutoConfig.for_model(kind),  # only its kind is asked for
+                config=AutoConfig.for_model(kind),  # only its type is needed
                 trust_remote_code=False,
                 local_files_only=folder is not None,
                 use_fast=True,
@@ -76,8 +76,8 @@ def _tokenizer(name: str, kind: str) -> Any:
 
 
 def _check_tokenizer_files(folder: Path) -> None:
-    if not any((folder / file).is_file() for file in _TOKENIZERS):  # the library makes an empty one then
-        raise AnynerError(f"encoder.source: no tokenizer in {str(folder)!r}: none of its files is there")
+    if not any((folder / file).is_file() for file in _TOKENIZERS):  # the library would make an empty one
+        raise AnynerError(f"encoder.source: no tokenizer in {str(folder)!r}: no tokenizer file found")
     if (folder / "tokenizer.json").is_file():
         PieceVocabulary.load(folder)
     path = folder / "tokenizer_config.json"
@@ -87,21 +87,24 @@ def _check_tokenizer_files(folder: Path) -> None:
     named = plain.get("tokenizer_class")
     known = _GENERIC_TOKENIZERS | {str(TOKENIZER_MAPPING_NAMES.get(kind)).removesuffix("Fast") for kind in ENCODER_KINDS}
     if named is not None and str(named).removesuffix("Fast") not in known:
-        raise AnynerError(f"{path}: 'tokenizer_class' is none of a text encoder: {str(named)[:80]!r}")
+        raise AnynerError(f"{path}: 'tokenizer_class' is not that of a text encoder: {str(named)[:80]!r}")
     if elsewhere := [key for key in plain if key.endswith("_file") and plain[key] is not None]:
-        raise AnynerError(f"{path}: {elsewhere[0]!r} names a file: the files of a tokenizer are those of the folder")
+        raise AnynerError(f"{path}: {elsewhere[0]!r} names a file: a tokenizer may only use the files of its own folder")
 
 
 def load_pretrained(source: str) -> PreTrainedModel:
-    """A checkpoint in float32, whole: for heads that start from a decoder that the encoder leaves behind."""
+    """A whole checkpoint in float32, for heads that start from its decoder."""
     model, missing = load_with_missing(source, AutoModel)
     if new := sorted(name for name in missing if "pooler" not in name):  # which nothing here reads
-        warnings.warn(f"encoder.source: {source} lacks {len(new)} weights, the first {new[0]}: they start new", stacklevel=2)
+        warnings.warn(
+            f"encoder.source: {source} lacks {len(new)} weights, the first {new[0]}: they start from scratch",
+            stacklevel=2,
+        )
     return model
 
 
 def load_with_missing(source: str, kind: type) -> tuple[PreTrainedModel, frozenset[str]]:
-    """The same, and the names of the weights that the checkpoint does not have: the library makes them up."""
+    """The model, and the names of the weights that are not in the checkpoint: the library initialises those."""
     name = _place(source)
     local = Path(name).is_dir()
     budget = _checked_checkpoint(Path(name)) if local else nullcontext()
@@ -133,7 +136,7 @@ def _checkpoint_config(name: str, *, local: bool) -> PreTrainedConfig:
 
 
 def _checked_checkpoint(folder: Path) -> Budget:
-    """Looks at the files of a checkpoint before any library does; the budget is what its weights can explain."""
+    """Checks the files of a checkpoint before any library reads them; the budget is the size of its weights."""
     where = f"encoder.source: cannot load {str(folder)!r}"
     if not (folder / "config.json").is_file():
         raise AnynerError(f"{where}: no config.json")
@@ -165,7 +168,7 @@ def _shards(index: Path) -> set[str]:
 
 @contextmanager
 def _quiet_libraries() -> Iterator[None]:
-    """No warnings of the libraries that load: they report weights that nobody misses, and every retry of a request."""
+    """Silences the loading libraries: they warn of unused weights and of every retry of a request."""
     loggers = [logging.getLogger(name) for name in ("transformers", "huggingface_hub")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
@@ -193,7 +196,7 @@ def _place(source: str) -> str:
 
 
 def is_encoder_half(pretrained: PreTrainedModel) -> bool:
-    """Whether it is half of a sequence-to-sequence model, as BART and T5 kinds are."""
+    """Whether it is the encoder of a sequence-to-sequence model such as BART or T5."""
     return pretrained.config.model_type in MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES
 
 
@@ -204,14 +207,14 @@ def encoder_from_config(plain: PreTrainedConfig | Mapping[str, Any]) -> PreTrain
 
 
 def _config(plain: Mapping[str, Any]) -> PreTrainedConfig:
-    """Of a kind on the list, with nothing in it that names code or other checkpoints: AutoConfig would ask on stdin."""
+    """Only of a listed type, and without keys that name code or other checkpoints: AutoConfig would ask on stdin."""
     kind, settings = encoder_settings(plain)
     with _quiet_libraries():
         return AutoConfig.for_model(kind, **settings)
 
 
 def _encoder_half(model: PreTrainedModel) -> PreTrainedModel:
-    """The encoder of BART and T5 kinds; without the pooler of BERT kinds, which nothing here reads."""
+    """The encoder half of BART and T5; drops the pooler of BERT, which is not used."""
     if getattr(model, "decoder", None) is not None and getattr(model, "encoder", None) is not None:
         return model.get_encoder()
     if getattr(model, "pooler", None) is not None:
@@ -219,19 +222,19 @@ def _encoder_half(model: PreTrainedModel) -> PreTrainedModel:
     return model
 
 
-def _fresh_config(config: EncoderConfig, vocabulary: PieceVocabulary) -> BertConfig:
+def _scratch_config(config: ScratchConfig, vocabulary: PieceVocabulary) -> BertConfig:
     return BertConfig(
         vocab_size=vocabulary.tokenizer.get_vocab_size(),
-        hidden_size=config.fresh_width,
-        num_hidden_layers=config.fresh_layers,
-        num_attention_heads=max(1, config.fresh_width // 32),
-        intermediate_size=2 * config.fresh_width,
+        hidden_size=config.width,
+        num_hidden_layers=config.layers,
+        num_attention_heads=max(1, config.width // 32),
+        intermediate_size=2 * config.width,
         max_position_embeddings=512,
         pad_token_id=vocabulary.frame.pad,
     )
 
 
-def fresh_vocabulary(texts: Iterable[str], size: int) -> PieceVocabulary:
+def train_vocabulary(texts: Iterable[str], size: int) -> PieceVocabulary:
     """A WordPiece vocabulary made from the texts; the same texts give the same vocabulary."""
     normalizer, cutter = BertNormalizer(lowercase=False, strip_accents=False), BertPreTokenizer()
     words: Counter[str] = Counter()

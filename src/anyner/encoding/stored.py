@@ -1,4 +1,4 @@
-"""What a safetensors file says it holds, read from its header: before any memory is taken for it."""
+"""The header of a safetensors file, read before any memory is allocated for its tensors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DTYPES = frozenset({"F32", "BF16", "F16", "F64", "I8", "U8", "I16", "I32", "I64
 
 
 def stored_shapes(path: Path) -> dict[str, Shape]:
-    """The shape of every tensor, by name; a file that is cut short, no safetensors or of another number format is refused."""
+    """The shape of every tensor, by name; refuses truncated files, other file types and other number types."""
     try:
         with path.open("rb") as file:
             header = int.from_bytes(file.read(8), "little")
@@ -29,9 +29,7 @@ def stored_shapes(path: Path) -> dict[str, Shape]:
             slices = {name: weights.get_slice(name) for name in weights.keys()}  # noqa: SIM118 - it is no dictionary
             for name, one in slices.items():
                 if one.get_dtype() not in _DTYPES:
-                    raise AnynerError(
-                        f"{path}: {name[:80]!r} is stored as {one.get_dtype()}, which is not read; save it as float32"
-                    )
+                    raise AnynerError(f"{path}: {name[:80]!r} has the unsupported type {one.get_dtype()}; save it as float32")
             return {name: tuple(one.get_shape()) for name, one in slices.items()}
     except (SafetensorError, OSError, ValueError) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
@@ -39,7 +37,7 @@ def stored_shapes(path: Path) -> dict[str, Shape]:
 
 
 def budget_of(shapes: Collection[Shape]) -> Budget:
-    """What a model with these stored tensors may take."""
+    """The memory budget of a model with these stored tensors."""
     return Budget(sum(map(math.prod, shapes)), len(shapes), max((side for shape in shapes for side in shape), default=0))
 
 

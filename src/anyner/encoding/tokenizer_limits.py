@@ -12,7 +12,7 @@ from anyner.errors import AnynerError
 MOST_BYTES = 64 << 20
 _PARTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
 _MOST_VALUES = 2_000
-"""Of one part, everything in it counted."""
+"""Most values in one part, nested ones included."""
 _LONGEST_TEXT = 1_000
 """Of a pattern or a replacement."""
 _MOST_GROWTH = 256
@@ -22,7 +22,7 @@ _CHARSMAP = "precompiled_charsmap"
 
 
 def check_tokenizer(plain: Any, where: str) -> None:
-    """Refuses what is no tokenizer, what has no pieces, and what could make a long text of a short one."""
+    """Refuses a file that is not a tokenizer, has no pieces, or could blow up a text."""
     if not isinstance(plain, Mapping) or not isinstance(plain.get("model"), Mapping):
         raise AnynerError(f"{where}: not a tokenizer: it has no 'model'")
     if not plain["model"].get("vocab"):
@@ -32,17 +32,17 @@ def check_tokenizer(plain: Any, where: str) -> None:
     for part in _PARTS:
         for count, (key, value) in enumerate(_values(plain.get(part))):
             if count >= _MOST_VALUES:
-                raise AnynerError(f"{where}: '{part}' is too large: {_MOST_VALUES:,} values are the most that is read")
+                raise AnynerError(f"{where}: '{part}' is too large: the limit is {_MOST_VALUES:,} values")
             if isinstance(value, str) and len(value) > _LONGEST_TEXT and key != _CHARSMAP:
                 raise AnynerError(f"{where}: '{part}' has a text of {len(value):,} characters: the most is {_LONGEST_TEXT:,}")
-            if part != "decoder":  # which nothing here runs
+            if part != "decoder":  # never run
                 growth *= _growth(value)
             if growth > _MOST_GROWTH:
                 raise AnynerError(f"{where}: '{part}' may make texts more than {_MOST_GROWTH} times as long")
 
 
 def _check_ids(plain: Mapping[str, Any], where: str) -> None:
-    """One piece numbered four thousand million is an id like others to the tokenizers library, which then counts up to it."""
+    """The tokenizers library would allocate up to the largest id."""
     vocabulary, added = plain["model"]["vocab"], plain.get("added_tokens")
     ids = list(vocabulary.values()) if isinstance(vocabulary, Mapping) else []
     ids += [token.get("id") for token in added if isinstance(token, Mapping)] if isinstance(added, list) else []

@@ -1,4 +1,4 @@
-"""What a folder of unknown origin may ask for: which encoders, how large and how deep; never for code or for the network."""
+"""Limits on model folders of unknown origin: which encoders, how large, how deep; never code or network access."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _NOT_READ = frozenset(
 _MOST_JSON = 4 << 20
 _DEEPEST = 32
 _LARGEST = 10_000_000
-"""No vocabulary, position table or width comes near to it."""
+"""Far above any vocabulary, position table or width."""
 _MOST_LAYERS = 256
 _HALF_CHARACTER = re.compile(rb"\\u[dD][89abAB]|\\u[dD][c-fC-F]")
 
@@ -56,7 +56,7 @@ def read_json(path: Path, most: int = _MOST_JSON, otherwise: str = "not valid JS
         with path.open("rb") as file:
             content = file.read(most + 1)
         if len(content) > most:
-            raise AnynerError(f"{path}: too large: {most >> 20} MB is the most that is read")
+            raise AnynerError(f"{path}: too large: the limit is {most >> 20} MB")
         plain = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
         if _HALF_CHARACTER.search(content):
             json.dumps(plain, ensure_ascii=False).encode()  # fails unless the other half follows: nothing can print it
@@ -69,7 +69,7 @@ def read_json(path: Path, most: int = _MOST_JSON, otherwise: str = "not valid JS
     except ValueError as error:
         raise AnynerError(f"{path}: {otherwise}: {error}") from None
     if depth(plain) > _DEEPEST:
-        raise AnynerError(f"{path}: too deep: {_DEEPEST} levels are the most that is read")
+        raise AnynerError(f"{path}: too deep: the limit is {_DEEPEST} levels")
     return plain
 
 
@@ -95,7 +95,7 @@ def _inside(plain: Any) -> Iterator[Any]:
 
 
 def kept_settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    """What of an encoder's config is stored with a model: nothing that names code, kernels or other checkpoints, at any depth."""
+    """The part of an encoder's config that is stored with a model: no key that names code, kernels or other checkpoints."""
     return {key: _kept(value) for key, value in config.items() if not _is_dropped(key)}
 
 
@@ -148,14 +148,14 @@ _TIMES_NUMBERS, _TIMES_TENSORS = 4, 8
 
 
 def numbers_made(func: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]) -> int:
-    """Numbers of the tensor that a call of torch is about to make; 0: it makes none."""
+    """Elements of the tensor that a call of torch is about to create; 0: none."""
     if getattr(func, "__name__", "") not in _MAKING or named.get("out") is not None:
         return 0
     return int(func(*args, **{**named, "device": torch.device("meta")}).numel())
 
 
 class Budget(TorchFunctionMode):
-    """Inside, no more tensors are made than the stored weights can explain: refused before the memory is taken."""
+    """A context in which torch may not create more than the stored weights explain; refuses before memory is allocated."""
 
     def __init__(self, numbers: int, tensors: int, longest: int) -> None:
         """How many numbers the weights file holds, in how many tensors, and the longest side of any of them."""

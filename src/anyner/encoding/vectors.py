@@ -22,7 +22,7 @@ _ROWS_AT_ONCE = 16_384
 
 @dataclass(frozen=True, slots=True)
 class WordVectors:
-    """Distinct words; of a word that the file has twice the first vector is kept."""
+    """Distinct words; if the file has a word twice, the first vector is kept."""
 
     words: tuple[str, ...]
     matrix: Floats
@@ -61,9 +61,9 @@ def _from_matrix(path: Path) -> tuple[list[str], Floats]:
         matrix = np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
         reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise AnynerError(f"{path}: not a matrix in numpy's own form: {reason}") from None
+        raise AnynerError(f"{path}: not a .npy matrix: {reason}") from None
     if not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or matrix.dtype.kind not in "fiu" or not matrix.shape[1]:
-        raise AnynerError(f"{path}: not a matrix of numbers with a row a word")
+        raise AnynerError(f"{path}: expected a matrix of numbers with one row a word")
     if len(matrix) != len(words):
         raise AnynerError(f"{path}: {len(matrix)} rows, but {listed.name} has {len(words)} words")
     with np.errstate(over="ignore"):
@@ -95,7 +95,7 @@ def _from_text(path: Path) -> tuple[list[str], Floats]:
 
 
 def _blocks(lines: Iterator[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
-    """Some thousand lines at a time, so that numbers are never all held as text; empty lines are left out."""
+    """Some thousand lines at a time, to bound the memory held as text; skips empty lines."""
     filled = ((number, text) for number, text in lines if text)
     while block := list(islice(filled, _ROWS_AT_ONCE)):
         yield block

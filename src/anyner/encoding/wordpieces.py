@@ -1,7 +1,7 @@
 """A vocabulary of word pieces learned from counted words, the same for the same counts on every machine and in every process.
 
-The trainer of the tokenizers library settles ties by the order of a randomly seeded hash map: two processes of one training,
-or a training and its resumption, would not have the same vocabulary.
+The trainer of the tokenizers library breaks ties by the order of a randomly seeded hash map: two processes of one training,
+or a training and its resumption, would get different vocabularies.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
 INSIDE = "##"
-"""Opens every piece that does not begin a word."""
+"""Prefix of every piece that does not begin a word."""
 _LEAST = 2
 Pair = tuple[str, str]
 
@@ -50,7 +50,7 @@ class _Merges:
         heapify(self._queue)
 
     def most_frequent(self) -> Pair | None:
-        """The pair with the highest count, of equal ones the first in order of code; None when all are rare."""
+        """The pair with the highest count, ties in alphabetical order; None if all are rare."""
         while self._queue:
             negative, pair = heappop(self._queue)
             count = self._pairs[pair]

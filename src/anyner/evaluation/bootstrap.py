@@ -1,4 +1,4 @@
-"""How sure a strict F1 is: bootstrap over documents, seeded, the same for any order of the documents."""
+"""Confidence intervals of strict F1: seeded bootstrap over documents, independent of their order."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Comparison:
     difference: float
     interval: Interval
     p_value: float
-    """Two-sided: how often chance alone would show a difference at least this large."""
+    """Two-sided p-value."""
 
 
 def strict_interval(pairs: Sequence[Pair], resamples: int = 1000, seed: int = 0) -> Interval:
@@ -56,7 +56,7 @@ def compare(first: Sequence[Pair], second: Sequence[Pair], resamples: int = 1000
         return Comparison(0.0, Interval(0.0, 0.0), 1.0)
     observed = float(_differences(counts.sum(axis=0, keepdims=True))[0])
     differences = _differences(_resampled(counts, resamples, seed))
-    # With no true difference they would scatter around 0 as they now scatter around the observed difference.
+    # Under the null hypothesis they would scatter around 0 as they do around the observed difference.
     # The slack keeps a resample that equals the observed difference from being lost to rounding.
     as_large = np.abs(differences - observed) >= abs(observed) - 1e-12
     return Comparison(observed, _middle(differences), float((as_large.sum() + 1) / (resamples + 1)))

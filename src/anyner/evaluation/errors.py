@@ -1,4 +1,4 @@
-"""Why an entity is wrong: every gold entity not found and every wrong prediction belongs to exactly one case."""
+"""Causes of errors: every missed gold entity and every wrong prediction belongs to exactly one case."""
 
 from __future__ import annotations
 

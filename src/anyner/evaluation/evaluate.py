@@ -1,4 +1,4 @@
-"""Everything that is measured, in one call."""
+"""All metrics in one call."""
 
 from __future__ import annotations
 

@@ -10,8 +10,9 @@ import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 
-from anyner.document import Document, Entity, Fragments
+from anyner.document import Document, Entity
 from anyner.errors import AnynerError
+from anyner.fragments import Fragments
 from anyner.overlap import sharing_pairs
 
 
@@ -34,10 +35,10 @@ def pair_documents(gold: Sequence[Document], predicted: Sequence[Document]) -> t
     pairs = []
     for number, (one, other) in enumerate(zip_longest(gold, predicted)):
         if one is None or other is None:
-            raise AnynerError(f"{len(gold)} gold documents but {len(predicted)} predicted ones: they are paired by position")
+            raise AnynerError(f"{len(gold)} gold documents but {len(predicted)} predicted ones: documents are paired by position")
         if one.text != other.text:
             name = f" ({one.id})" if one.id else ""
-            raise AnynerError(f"document {number}{name}: the gold and the predicted text differ, so they cannot be compared")
+            raise AnynerError(f"document {number}{name}: gold and predicted text differ")
         judged = other.entities
         if one.labels is not None:
             annotated = one.labels | {entity.label for entity in one.entities}

@@ -7,7 +7,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from anyner.document import Document, Entity, Fragment
+from anyner.document import Document, Entity
+from anyner.fragments import Fragment
 
 WordsOf = Callable[[Document], Sequence[Fragment]]
 

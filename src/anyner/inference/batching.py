@@ -1,4 +1,4 @@
-"""Windows -> batches of like length within a budget of tokens. Sorting by length alone halves the work of a bulk prediction."""
+"""Windows -> batches of similar length within a token budget. Sorting by length halves the work of a bulk prediction."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from anyner.text.windows import Window
 
 _OWN_COUNTS = 2
-"""How often own pieces count beside all pieces. With one neighbour each side 2 saves heads a quarter of their words for a fifth
-more pieces in the encoder; without context it changes nothing."""
+"""Extra weight of a window's own pieces in sorting. With one neighbouring sentence each side, 2 saves heads a quarter of the
+padding for a fifth more in the encoder; without context it changes nothing."""
 
 
 def window_size(window: Window) -> int:
@@ -17,15 +17,15 @@ def window_size(window: Window) -> int:
 
 
 def likeness(window: Window) -> int:
-    """What windows of one batch should have alike, whatever the rest of a batch is padded with.
+    """The sort key: windows of one batch should be close in it.
 
-    Context goes through the encoder alone; a window's own words go through the head as well, so that padding them costs more.
+    Context goes through the encoder only; a window's own words go through the head as well, so padding them costs more.
     """
     return window_size(window) + _OWN_COUNTS * sum(map(len, window.pieces))
 
 
 def longest_first(windows: Sequence[Window]) -> list[int]:
-    """The windows' numbers, like beside like."""
+    """The indices of the windows, longest first."""
     alike = list(map(likeness, windows))
     return sorted(range(len(windows)), key=alike.__getitem__, reverse=True)
 

@@ -1,4 +1,4 @@
-"""Windows that wait for their batch. A pool of several batches has windows of like length to put together."""
+"""A pool of waiting windows, large enough to make batches of similar length."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from anyner.text.windows import Window
 
 
 class Flush(Enum):
-    """Among the texts of a stream: none follows for now, so everything held is run at once."""
+    """A marker in a stream of texts: no text follows for now, so run everything that waits."""
 
     FLUSH = "flush"
 
@@ -28,12 +28,12 @@ class PooledBatch:
 
 
 class Pool:
-    """Hands out batches of like windows, always with the oldest one in the next: so results come out in order and soon."""
+    """Makes batches of similar windows. The next batch always holds the oldest window, so results come out in order and soon."""
 
     def __init__(self, tokens: int, extra: int) -> None:
         """`tokens`: most pieces of a batch, padding included; `extra`: pieces that every window has besides its own."""
         self.pieces = 0
-        """Of all windows that wait, special pieces aside."""
+        """Pieces of all waiting windows, without special ones."""
         self.tokens = tokens
         self._extra = extra
         self._added = 0
@@ -48,7 +48,7 @@ class Pool:
         self._added += 1
 
     def take(self) -> PooledBatch:
-        """The oldest window and those most like it, as many as one batch holds."""
+        """The oldest window and the most similar ones, as many as fit."""
         self._ordered.sort()
         oldest, window = next(iter(self._waiting.items()))
         first, stop = self._around(bisect_left(self._ordered, (likeness(window), oldest)))
@@ -57,7 +57,7 @@ class Pool:
         return self._batch([number for _, number, _ in taken], sum(size for *_, size in taken))
 
     def take_all(self) -> list[PooledBatch]:
-        """Everything in as few batches as it needs, the one with the oldest window first."""
+        """All windows in as few batches as possible, the one with the oldest first."""
         ordered = sorted(self._ordered, reverse=True)
         self._ordered = []
         plan = batches([size + self._extra for *_, size in ordered], range(len(ordered)), self.tokens)
@@ -65,7 +65,7 @@ class Pool:
         return [self._batch([number for _, number, _ in batch], sum(size for *_, size in batch)) for batch in taken]
 
     def _around(self, place: int) -> tuple[int, int]:
-        """The stretch of `_ordered` around a place that fits a batch. On either side the nearer neighbour is next."""
+        """The largest slice of `_ordered` around a place that fits a batch, grown towards the nearer neighbour."""
         ordered = self._ordered
         alike, _, size = ordered[place]
         first, stop, longest = place, place + 1, size + self._extra

@@ -1,4 +1,4 @@
-"""Windows in, proposals out, in batches of like length."""
+"""Windows in, proposals out, in batches of similar length."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from anyner.model import NerModel
 from anyner.text.windows import Pieces, Window
 
 _KERNELS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
-"""Not cuDNN's, which builds a plan for every new shape: of a second each, while nearly every batch of text has its own."""
+"""Not cuDNN's, which builds a plan for every new shape, a second each; nearly every batch of text has a new shape."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proposed:
-    """The proposals of one batch, on the host; `places` says which of the windows that were passed in it holds."""
+    """The proposals of one batch, on the host; `places` are the indices of its windows."""
 
     places: tuple[int, ...]
     proposals: HostProposals
@@ -48,12 +48,12 @@ class Proposer:
         return next(self.model.parameters()).device
 
     def propose(self, windows: Sequence[Window], decoding: Decoding, batch_tokens: int) -> Iterator[Proposed]:
-        """Proposals of the windows, in batches of like length, longest first."""
+        """Proposals of the windows, in batches of similar length, longest first."""
         sizes = [window_size(window) + self.extra for window in windows]
         order = longest_first(windows)
         plan = list(batches(sizes, order, batch_tokens))
         with self._evaluating() as was_training:
-            # No thread beside this one: both would run Python, and handing its lock to and fro costs more than the wait it hides.
+            # No second thread: both would run Python, and passing the GIL costs more than the wait it hides.
             for places in plan:
                 proposals = self._run([windows[place] for place in places], decoding, was_training)
                 yield Proposed(tuple(places), proposals)
@@ -65,9 +65,9 @@ class Proposer:
 
     @contextmanager
     def _evaluating(self) -> Iterator[bool]:
-        """The model in evaluation mode, and afterwards in the mode it was in; gives whether that was training."""
+        """Puts the model in evaluation mode, and back afterwards; yields whether it was in training mode."""
         was_training = self.model.training
-        if was_training:  # going through all modules takes as long as a tenth of a short sentence
+        if was_training:  # walking all modules takes a tenth of the time of a short sentence
             self.model.eval()
         try:
             yield was_training
@@ -76,8 +76,8 @@ class Proposer:
                 self.model.train()
 
     def _without_gradients(self, training_goes_on: bool) -> AbstractContextManager[None]:
-        """Inference mode is faster by a tenth on one sentence and a CPU. But autocast would convert every weight anew at each use
-        there, and what a module keeps from it for later can no longer be trained with.
+        """Inference mode is a tenth faster for one sentence on a CPU. But under autocast it converts every weight at each use,
+        and tensors that a module caches in it cannot be used in training.
         """
         if training_goes_on or in_bfloat16(self.device, self.precision):
             return torch.no_grad()
@@ -93,7 +93,7 @@ class Proposer:
 
 @contextmanager
 def arithmetic(device: torch.device, precision: Precision = "auto") -> Iterator[None]:
-    """Matrix products in the precision asked for, and attention by kernels that take batches of any shape as they come."""
+    """Sets the precision of matrix products, and attention kernels that need no set-up for a new shape."""
     autocast = torch.autocast(device.type, dtype=torch.bfloat16) if in_bfloat16(device, precision) else nullcontext()
     with sdpa_kernel(_KERNELS), autocast:
         yield

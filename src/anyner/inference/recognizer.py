@@ -1,4 +1,4 @@
-"""`Recognizer`: the one door from text to entities. Command line, training and every integration go through it."""
+"""`Recognizer`: from text to entities. Command line, training and every integration use it."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from anyner.text.config import TextConfig
 from anyner.text.windows import Window, windows_of
 
 BATCH_TOKENS, CPU_BATCH_TOKENS, GPU_BATCH_TOKENS = 16_384, 1024, 65_536
-"""Pieces of a batch. A GPU hardly feels the padding of large batches beside starting its kernels more often; a CPU is fastest
-while what a batch computes stays in its caches."""
+"""Pieces of a batch. On a GPU large batches cost less than more kernel launches; a CPU is fastest while a batch fits into its
+caches."""
 _DEFAULT_TOKENS = {"cpu": CPU_BATCH_TOKENS, "cuda": GPU_BATCH_TOKENS}
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What was chosen for one call; what is None is as the model has it."""
+    """The settings of one call; None means the model's own."""
 
     options: Mapping[str, Any] | None = None
     thresholds: Mapping[str, float] | None = None
@@ -69,12 +69,12 @@ class Recognizer:
         if isinstance(texts, str | Document):
             return next(self.stream([texts if isinstance(texts, Document) else Document(texts)], **chosen))
         _check_texts(texts)
-        return list(self.stream(list(documents_in(texts)), **chosen))  # all are looked at before the first is read
+        return list(self.stream(list(documents_in(texts)), **chosen))  # check all before the first is read
 
     def predict_words(self, words: Sequence[str], **chosen: Any) -> Document:
-        """Entities of one sentence that is already cut into words."""
+        """Entities of one tokenised sentence."""
         if isinstance(words, str | bytes) or not isinstance(words, Iterable) or not all(isinstance(word, str) for word in words):
-            raise AnynerError("predict_words takes a list of words, each of them a str; a text is for predict")
+            raise AnynerError("predict_words takes a list of words (str); use predict for a text")
         return self.predict(Document.from_words(words), **chosen)
 
     def stream(
@@ -89,17 +89,17 @@ class Recognizer:
     ) -> Iterator[Document]:
         """Documents with their entities, in order, in memory that does not grow with their number or length.
 
-        The first come as soon as the texts fill one batch. Texts wait for others of like length; `FLUSH` (of
-        `anyner.inference.pool`) among them has those that wait run at once, for a source that pauses. `progress` is called after
+        The first come as soon as the texts fill one batch. Texts wait for others of similar length; put `FLUSH` (of
+        `anyner.inference.pool`) among them to run those that wait at once, for a source that pauses. `progress` is called after
         every batch with the number of words read so far.
         """
         _check_texts(texts)
         batch_tokens = self.batch_tokens if batch_tokens is None else batch_tokens
         for name, given in (("options", options), ("thresholds", thresholds)):
             if not isinstance(given, Mapping | None):
-                raise AnynerError(f"{name} are given by name, as {{name: value}}, not as {type(given).__name__}")
+                raise AnynerError(f"{name}: expected {{name: value}}, got {type(given).__name__}")
         if not isinstance(batch_tokens, int) or batch_tokens < 1:
-            raise AnynerError(f"batch_tokens is {batch_tokens!r}, but a batch needs at least one token")
+            raise AnynerError(f"batch_tokens: expected at least 1, got {batch_tokens!r}")
         decoding = self.decoding(Choice(options, thresholds, overlap))
         stream = Stream(
             self._windows,
@@ -112,7 +112,7 @@ class Recognizer:
 
     def _read(self, windows: Sequence[Window], decoding: Decoding) -> Sequence[Sequence[WordEntity]]:
         """The entities of windows that are one batch."""
-        return self.model.head.decode(self._proposer.propose_batch(windows, decoding), len(windows), decoding)
+        return self.model.decode(self._proposer.propose_batch(windows, decoding), len(windows), decoding)
 
     def _windows(self, document: Document, number: int) -> Iterator[Window]:
         return windows_of(document, number, self.config.text, self.budget, self.vocabulary.cut)
@@ -123,7 +123,7 @@ class Recognizer:
 
     @property
     def batch_tokens(self) -> int:
-        """Pieces of a batch unless a call says otherwise."""
+        """Default number of pieces of a batch."""
         return _DEFAULT_TOKENS.get(self._proposer.device.type, BATCH_TOKENS)
 
     @property
@@ -131,7 +131,7 @@ class Recognizer:
         return self._proposer
 
     def decoding(self, choice: Choice) -> Decoding:
-        """What decides over proposals: the model's own settings with this call's choices on top."""
+        """The model's own settings with this call's on top."""
         head = self.model.head
         thresholds = dict(self.config.thresholds)
         for name, value in (choice.thresholds or {}).items():
@@ -141,9 +141,9 @@ class Recognizer:
                 )
             loosest = next(threshold.loosest for threshold in head.config.thresholds() if threshold.name == name)
             if not isinstance(value, Real):
-                raise AnynerError(f"threshold {name} is {value!r}, which is no number")
+                raise AnynerError(f"threshold {name}: expected a number, got {value!r}")
             if not value >= loosest:
-                raise AnynerError(f"threshold {name} is {value!r}, but proposals are only made from {loosest} on")
+                raise AnynerError(f"threshold {name}: the lowest is {loosest}, got {value!r}")
             thresholds[name] = float(value)
         policy: Policy = checked_policy(choice.overlap) if choice.overlap else self.config.overlap
         options = head.CallOptions.of({**self.config.options, **(choice.options or {})}, "options")
@@ -151,7 +151,7 @@ class Recognizer:
 
 
 def documents_in(texts: Iterable[str | Document | Flush]) -> Iterator[Document | Flush]:
-    """Documents of texts; what is neither is refused with its place."""
+    """Documents of texts; anything else is refused with its index."""
     for place, text in enumerate(texts):
         if isinstance(text, Document | Flush):
             yield text
@@ -170,12 +170,12 @@ def _document(text: str, place: int) -> Document:
 
 
 def _check_texts(texts: object) -> None:
-    """Refuses what is no iterable of texts. Iterating over a table gives the names of its columns."""
+    """Refuses anything but an iterable of texts. A table would iterate over its column names."""
     if hasattr(texts, "columns"):
         named = ", ".join(map(str, list(texts.columns)[:5]))
         raise AnynerError(f'expected texts, got a {type(texts).__name__} with columns {named}: pass one column, as in df["text"]')
     if isinstance(texts, str | bytes | Document | Mapping) or not isinstance(texts, Iterable):
-        raise AnynerError(f"texts or Documents in a list or another iterable are expected, got {type(texts).__name__}")
+        raise AnynerError(f"expected a list or another iterable of texts or Documents, got {type(texts).__name__}")
 
 
 def prompt_pieces(model: NerModel, vocabulary: PieceVocabulary) -> tuple[int, ...]:
@@ -184,14 +184,14 @@ def prompt_pieces(model: NerModel, vocabulary: PieceVocabulary) -> tuple[int, ..
 
 
 def unknown_piece(vocabulary: PieceVocabulary) -> int | None:
-    """The piece of unknown words; None for a tokenizer without one, where an ordinary piece stands in for it."""
+    """The piece of unknown words; None for a tokenizer without one."""
     piece = vocabulary.frame.unknown
     named = (vocabulary.tokenizer.id_to_token(piece) or "").startswith(("[", "<"))
     return piece if named or piece not in vocabulary.cut(["a"])[0] else None
 
 
 def window_pieces(encoder: Encoder, text: TextConfig) -> int:
-    """Most pieces a window has, special ones included: as set, or what the encoder can take, at most 512."""
+    """Most pieces of a window, special ones included: `text.window`, or the encoder's limit, at most 512."""
     limit = encoder.most_pieces
     if text.window is not None and limit is not None and text.window > limit:
         raise AnynerError(f"text.window {text.window} is longer than the encoder's {limit}; set text.window <= {limit}")
@@ -199,10 +199,10 @@ def window_pieces(encoder: Encoder, text: TextConfig) -> int:
 
 
 def word_budget(model: NerModel, vocabulary: PieceVocabulary, config: ModelConfig) -> int:
-    """Pieces a window has for words and context: the window less special pieces and the architecture's prompt."""
+    """Pieces of a window for words and context: without special pieces and the architecture's prompt."""
     window = window_pieces(model.encoder, config.text)
     frame = vocabulary.frame
     budget = window - len(frame.prefix) - len(frame.suffix) - 2 - len(prompt_pieces(model, vocabulary))
     if budget < 8:
-        raise AnynerError(f"text.window {window} leaves {budget} pieces for words; set text.window larger")
+        raise AnynerError(f"text.window {window} leaves {budget} pieces for words; set a larger text.window")
     return budget

@@ -1,4 +1,4 @@
-"""A stream: documents are cut into windows, windows wait in a pool, batches go through the model, documents come out in order."""
+"""A stream: documents are cut into windows, windows wait in a pool, the model runs batches, documents come out in order."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from anyner.text.align import WordEntity
 from anyner.text.windows import Window, WindowMerger
 
 _BATCHES_AHEAD, _PIECES_AHEAD = 8, 16_384
-"""What waits in the pool, whichever is more. More would save little padding."""
+"""Size of the pool, whichever is larger. A larger pool would save little padding."""
 _WAITING, _CHARACTERS_WAITING = 20_000, 4_000_000
-"""Documents and their characters that are held at once: a word of a million characters has few pieces."""
+"""Most documents and most of their characters held at once: a word of a million characters has few pieces."""
 _MANY_UNKNOWN, _FEW_LETTERS = 0.5, 5
-"""Texts with a larger share of unknown words are warned of, but not those of so few letters: they tell nothing of a language."""
+"""Warn of texts with a larger share of unknown words, unless they have so few letters: those say nothing about the language."""
 
 Progress = Callable[[int], object]
 """Called after every batch with the number of words read so far."""
@@ -33,8 +33,8 @@ class UnknownWordsWarning(UserWarning):
 
 
 class Stream:
-    """One pass over documents. It starts with the first batch's worth of pieces, and then looks ahead farther and farther:
-    windows of like length save padding, but nobody should wait for the first result."""
+    """One pass over documents. The first batch runs as soon as it is full, so that the first result comes soon; then the stream
+    looks further ahead, as windows of similar length save padding."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Stream:
             yield from self._through(batch)
 
     def _through(self, batch: PooledBatch) -> list[Document]:
-        """Runs a batch and gives the documents that it finished."""
+        """Runs a batch and yields the documents that are finished by it."""
         with collector_paused():
             self._assembly.add(batch, self._read(batch.windows))
             finished = list(self._assembly.finished())
@@ -85,7 +85,7 @@ class Stream:
 
 @dataclass(slots=True)
 class _Open:
-    """A document that is not finished yet. What windows share counts once."""
+    """A document that is not finished yet. Words shared by windows count once."""
 
     document: Document
     words: int = 0
@@ -95,11 +95,11 @@ class _Open:
     merged: int = 0
     """Words whose entities are known."""
     last: int | None = None
-    """Number of windows in the stream up to its end, once they are all cut."""
+    """Number of windows in the stream up to the document's end, once known."""
 
 
 class Assembly:
-    """Puts windows' entities together into documents and gives finished documents back in order."""
+    """Merges the entities of windows into documents and returns finished documents in order."""
 
     def __init__(self, policy: Policy, shortened: Collection[str], unknown: UnknownWords) -> None:
         self.words = 0
@@ -112,7 +112,7 @@ class Assembly:
 
     @property
     def full(self) -> bool:
-        """Whether enough wait: texts without a word, or of few long words, would pile up behind a window that has not run yet."""
+        """Whether to stop reading ahead: texts without words, or of few long words, would pile up behind a waiting window."""
         return len(self._open) >= _WAITING or self._characters >= _CHARACTERS_WAITING
 
     def expect(self, document: Document) -> int:
@@ -164,7 +164,7 @@ class Assembly:
 
 
 class UnknownWords:
-    """Counts words with letters or digits that a vocabulary does not have: to the model they all look alike.
+    """Counts words with letters or digits that are not in the vocabulary: to the model they all look alike.
 
     Emoji and other signs do not count. They are seldom part of a name.
     """
@@ -175,7 +175,7 @@ class UnknownWords:
 
     def count(self, window: Window, start: int) -> int:
         """Unknown words of a window from word `start` on."""
-        if self._pieces.isdisjoint(chain.from_iterable(window.pieces)):  # nearly always, so the words are looked at no closer
+        if self._pieces.isdisjoint(chain.from_iterable(window.pieces)):  # fast path: nearly always
             return 0
         words = zip(window.words[start:], window.pieces[start:], strict=True)
         return sum(not self._pieces.isdisjoint(pieces) and any(map(str.isalnum, word)) for word, pieces in words)
@@ -202,9 +202,9 @@ _PAUSING = Lock()
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Python's search for reference cycles rests: decoding makes many small objects but no cycle: a third of its time.
+    """Pauses the garbage collector: decoding makes many small objects but no cycles, and the collector takes a third of its time.
 
-    Only one thread at a time pauses it, and for one batch: it can neither stay off for good nor starve where threads take turns.
+    Only one thread at a time pauses it, for one batch, so it cannot stay off for good.
     """
     if not _PAUSING.acquire(blocking=False):
         yield

@@ -1,4 +1,4 @@
-"""Thresholds tuned on dev documents from proposals that are made once."""
+"""Tunes thresholds on dev documents, from proposals that are made once."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from anyner.architectures.base import Head
 from anyner.architectures.settings import Decoding, Threshold
-from anyner.document import Document, Fragments
+from anyner.document import Document
 from anyner.evaluation.scores import NOTHING, Score
+from anyner.fragments import Fragments
 from anyner.inference.proposing import Proposed
 from anyner.inference.recognizer import BATCH_TOKENS, Choice, Recognizer
+from anyner.model import NerModel
 from anyner.text.align import WordEntity
 from anyner.text.windows import Window, WindowMerger
 
 _FEW = 20
-"""Candidates for a threshold that are all tried."""
+"""Try all candidates of a threshold up to this number."""
 
 _Key = tuple[str, Fragments]
 
@@ -28,11 +29,11 @@ class Tuned:
     score: Score
     """Strict score on the documents at these thresholds."""
     discontinuous: Score
-    """That of entities with gaps."""
+    """The score of discontinuous entities alone."""
 
 
 class Tuner:
-    """Holds dev documents cut into windows, so that they are cut once and scored every epoch."""
+    """Dev documents, cut into windows once and scored every epoch."""
 
     def __init__(self, recognizer: Recognizer, documents: Sequence[Document]) -> None:
         self._recognizer = recognizer
@@ -44,22 +45,22 @@ class Tuner:
         return tuned_on([self.read(batch_tokens)])
 
     def read(self, batch_tokens: int | None = None) -> DocumentsRead:
-        """What the model as it is proposes, at its loosest.
+        """The current model's proposals at the loosest thresholds.
 
-        Batches are small on a GPU, too: a head that has learned little yet proposes nearly everything.
+        Batches are small even on a GPU: an untrained head proposes nearly everything.
         """
         batch_tokens = batch_tokens or min(BATCH_TOKENS, self._recognizer.batch_tokens)
         head, asked = self._recognizer.model.head, self._recognizer.decoding(Choice())
         loosest = {threshold.name: threshold.loosest for threshold in head.config.thresholds()}
         proposed = self._recognizer.proposer.propose(self._windows, replace(asked, thresholds=loosest), batch_tokens)
-        return DocumentsRead(head, asked, self._gold, self._windows, list(proposed))
+        return DocumentsRead(self._recognizer.model, asked, self._gold, self._windows, list(proposed))
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentsRead:
-    """What one model proposes for documents, for any thresholds to be tried on."""
+    """One model's proposals for documents, to try thresholds on."""
 
-    head: Head
+    model: NerModel
     decoding: Decoding
     gold: Sequence[_Gold]
     windows: Sequence[Window]
@@ -69,7 +70,7 @@ class DocumentsRead:
         decoding = replace(self.decoding, thresholds=thresholds)
         found: dict[int, list[WordEntity]] = {}
         for batch in self.proposed:
-            found.update(zip(batch.places, self.head.decode(batch.proposals, len(batch.places), decoding), strict=True))
+            found.update(zip(batch.places, self.model.decode(batch.proposals, len(batch.places), decoding), strict=True))
         mergers: dict[int, WindowMerger] = {}
         for place, window in enumerate(self.windows):
             mergers.setdefault(window.document, WindowMerger(decoding.policy)).add(window, found[place])
@@ -77,7 +78,7 @@ class DocumentsRead:
         return _Trial(self._score(everything, 1), self._score(everything, 2))
 
     def _score(self, found: Sequence[tuple[set[_Key], int]], fragments: int) -> Score:
-        """Of entities with so many fragments or more."""
+        """Score of entities with at least so many fragments."""
         correct = predicted = 0
         for keys, number in found:
             counted = {key for key in keys if len(key[1]) >= fragments}
@@ -87,9 +88,9 @@ class DocumentsRead:
 
 
 def tuned_on(parts: Sequence[DocumentsRead]) -> Tuned:
-    """The same thresholds for all parts, each read by a model of its own, one after the other: each from the middle of the
-    stretch where it hardly matters."""
-    known = max((part.head.config for part in parts), key=lambda config: len(config.thresholds()))
+    """One set of thresholds for all parts, each read by its own model. Thresholds are tuned one after the other; each takes the
+    middle of the range in which F1 hardly changes."""
+    known = max((part.model.head.config for part in parts), key=lambda config: len(config.thresholds()))
     chosen = dict(known.default_thresholds())
     taken = _all_tried(parts, chosen)
     for threshold in known.thresholds():
@@ -99,7 +100,7 @@ def tuned_on(parts: Sequence[DocumentsRead]) -> Tuned:
         }
         middle = middle_place({place: trial.score(threshold) for place, trial in tried.items()})
         if middle is None:
-            continue  # nothing is found at any of them: the default stays
+            continue  # no candidate finds anything: keep the default
         chosen[threshold.name] = threshold.candidates[middle]
         taken = tried.get(middle) or _all_tried(parts, chosen)
     return Tuned(chosen, taken.everything, taken.discontinuous)
@@ -112,25 +113,25 @@ def _all_tried(parts: Sequence[DocumentsRead], thresholds: Mapping[str, float]) 
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """What some thresholds gave."""
+    """The result of some thresholds."""
 
     everything: Score
     discontinuous: Score
 
     def score(self, threshold: Threshold) -> Score:
-        """What this threshold is judged by."""
+        """The score that this threshold is tuned for."""
         return self.everything if threshold.tuned_on == "all" else self.discontinuous
 
 
 def _looked_at(count: int) -> list[int]:
-    """Places of candidates: all, or of many every second one and the last."""
+    """Indices of the candidates to try: all, or every second one and the last if there are many."""
     return sorted({*range(0, count, 1 if count <= _FEW else 2), count - 1})
 
 
 def middle_place(scores: Mapping[int, Score]) -> int | None:
-    """The middle of the stretch of places around the best one whose F1 is within its standard error; None if nothing is right.
+    """The middle of the range around the best candidate whose F1 is within its standard error; None if nothing is correct.
 
-    The best place itself is a matter of chance: on other documents the middle scores better, the more so the fewer there are.
+    The best candidate itself is partly chance: on other documents the middle scores better, above all if dev is small.
     """
     places = list(scores)
     best = max(places, key=lambda place: scores[place].f1)
@@ -147,7 +148,7 @@ def middle_place(scores: Mapping[int, Score]) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class _Gold:
-    """A dev document's entities; predictions of labels that it does not annotate are not judged, as in evaluation."""
+    """A dev document's entities; predictions of labels that it does not annotate are not scored, as in evaluation."""
 
     keys: frozenset[_Key]
     labels: frozenset[str] | None

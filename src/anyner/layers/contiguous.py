@@ -1,4 +1,4 @@
-"""The contiguous entities of a batch, on the host: all that heads which point at spans can learn from."""
+"""The contiguous entities of a batch, on the host, for heads that predict spans."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class EntityRows:
-    """Entities in rows, one a sentence, G the most of one."""
+    """Padded: one row a sentence, G the largest number of entities of one."""
 
     first: Integers  # (B, G)
     last: Integers  # (B, G) inclusive
@@ -40,7 +40,7 @@ class Entities:
         return len(self.sentence)
 
     def rows(self, sentences: int, fill: int = 0) -> EntityRows:
-        """The same in rows; what only fills a row up has `fill` for its words and its label."""
+        """The same padded to one row a sentence; padding has `fill` for its words and label."""
         counts = np.bincount(self.sentence, minlength=sentences)
         rows = np.full((3, sentences, max(1, counts.max(initial=0))), fill, dtype=np.int64)
         rows[:, self.sentence, number_in_sentence(self.sentence, sentences)] = self.first, self.last, self.label
@@ -48,6 +48,6 @@ class Entities:
 
 
 def number_in_sentence(sentence: Integers, sentences: int) -> Integers:
-    """Which of its sentence's each item is, from 0; items are in the order of the sentences: (N,)."""
+    """The number of each item within its sentence, from 0; items are sorted by sentence: (N,)."""
     counts = np.bincount(sentence, minlength=sentences)
     return np.arange(len(sentence)) - (np.cumsum(counts) - counts)[sentence]

@@ -1,4 +1,4 @@
-"""A Transformer decoder of many short rows over few sentences: keys and values of a sentence are made once for all its rows."""
+"""A Transformer decoder of many short sequences over few sentences: keys and values of a sentence are made once for all."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from anyner.layers.norm import Norm, RootMeanSquareNorm
-from anyner.layers.rows import Rows
+from anyner.layers.sequences import Sequences
 
 Activation = Literal["gelu", "gelu_new", "relu", "silu"]
 Part = Callable[[Tensor], Tensor]
 Past = tuple[int, Tensor, Tensor]
-_MOST_ROWS = 65_535
-"""CUDA starts no more blocks than that at once in the dimension that attention kernels lay rows along."""
+_MOST_SEQUENCES = 65_535
+"""CUDA starts no more blocks than that at once in the dimension that attention kernels lay sequences along."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ class DecoderShape:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Keys and values of a sentence, computed once for all rows and steps."""
+    """Keys and values of a sentence, computed once for all sequences and steps."""
 
     layers: tuple[tuple[Tensor, Tensor], ...]  # (B, heads, S, head width) each
     mask: Tensor | None  # (B, S) bool; None: nothing is padding
@@ -68,7 +67,7 @@ class Cache:
     bias: Tensor | None  # (1, heads, longest, longest) of relative positions
 
     def reordered(self, index: Tensor) -> Cache:
-        """Rows by their numbers before (N',): each any number of times."""
+        """Sequences by their numbers before (N',): each any number of times."""
         return Cache(self.keys.index_select(1, index), self.values.index_select(1, index), self.bias)
 
 
@@ -83,7 +82,7 @@ class Decoder(nn.Module):
         self.dropout = nn.Dropout(shape.dropout)
         for name, module in self.named_modules():
             if isinstance(module, nn.Linear):
-                # what is added to the rows is smaller the more layers add to them
+                # what is added to the states is smaller the more layers there are
                 nn.init.normal_(module.weight, std=0.02 / math.sqrt(2 * shape.layers) if name.endswith(".output") else 0.02)
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
@@ -92,27 +91,27 @@ class Decoder(nn.Module):
         """Of sentences (B, S, memory width), where `mask` (B, S) is not False."""
         return Memory(tuple(layer.to_memory.remembered(states) for layer in self.each_layer), mask)
 
-    def forward(self, inputs: Tensor, rows: Rows, memory: Memory, causal: bool = True) -> Tensor:
+    def forward(self, inputs: Tensor, sequences: Sequences, memory: Memory, causal: bool = True) -> Tensor:
         """(N, T, w) -> (N, T, w); `causal`: no position sees a later one."""
         states = self.dropout(self.input_norm(inputs.to(working_type(inputs))))
         bias = self.relative(inputs.shape[1], causal).to(states.dtype) if self.relative is not None else None
         for layer, known in zip(self.each_layer, memory.layers, strict=True):
-            states = layer(states, partial(layer.among, bias=bias, causal=causal), rows, known, memory.mask)
+            states = layer(states, partial(layer.among, bias=bias, causal=causal), sequences, known, memory.mask)
         return self.output_norm(states)  # type: ignore[no-any-return]
 
-    def cache(self, rows: int, longest: int, like: Tensor) -> Cache:
-        """Room for so many rows of at most `longest` steps, on the device of `like` and in the type it is worked on in."""
+    def cache(self, sequences: int, longest: int, like: Tensor) -> Cache:
+        """Room for so many sequences of at most `longest` steps, on the device of `like` and in the type it is worked on in."""
         shape, kind = self.shape, working_type(like)
-        size = (shape.layers, rows, shape.heads, longest, shape.head_width)
+        size = (shape.layers, sequences, shape.heads, longest, shape.head_width)
         keys, values = (torch.empty(size, dtype=kind, device=like.device) for _ in range(2))
         return Cache(keys, values, self.relative(longest, True).to(kind) if self.relative is not None else None)
 
-    def step(self, inputs: Tensor, number: int, rows: Rows, memory: Memory, cache: Cache) -> Tensor:
+    def step(self, inputs: Tensor, number: int, sequences: Sequences, memory: Memory, cache: Cache) -> Tensor:
         """(N, w) at position `number` -> (N, w); writes into the cache, so there is no way back: for prediction only."""
         states = self.dropout(self.input_norm(inputs[:, None].to(working_type(inputs))))  # (N, 1, w)
         bias = cache.bias[:, :, number : number + 1, : number + 1] if cache.bias is not None else None
         for layer, known, keys, values in zip(self.each_layer, memory.layers, cache.keys, cache.values, strict=True):
-            states = layer(states, partial(layer.among, bias=bias, past=(number, keys, values)), rows, known, memory.mask)
+            states = layer(states, partial(layer.among, bias=bias, past=(number, keys, values)), sequences, known, memory.mask)
         return self.output_norm(states)[:, 0]  # type: ignore[no-any-return]
 
     @property
@@ -121,7 +120,7 @@ class Decoder(nn.Module):
 
 
 class Layer(nn.Module):
-    """The positions of a row look at each other, then at the sentence, then think."""
+    """The positions of a sequence look at each other, then at the sentence, then think."""
 
     def __init__(self, shape: DecoderShape) -> None:
         super().__init__()
@@ -130,9 +129,11 @@ class Layer(nn.Module):
         self.among_norm, self.memory_norm, self.feed_norm = new_norm(shape), new_norm(shape), new_norm(shape)
         self.dropout = nn.Dropout(shape.dropout)
 
-    def forward(self, states: Tensor, look: Part, rows: Rows, known: tuple[Tensor, Tensor], mask: Tensor | None) -> Tensor:
+    def forward(
+        self, states: Tensor, look: Part, sequences: Sequences, known: tuple[Tensor, Tensor], mask: Tensor | None
+    ) -> Tensor:
         states = self._added(states, self.among_norm, look)
-        states = self._added(states, self.memory_norm, lambda seen: self.to_memory(seen, rows, *known, mask))
+        states = self._added(states, self.memory_norm, lambda seen: self.to_memory(seen, sequences, *known, mask))
         return self._added(states, self.feed_norm, self.feed)
 
     def _added(self, states: Tensor, norm: nn.Module, part: Part) -> Tensor:
@@ -153,8 +154,8 @@ class Attention(nn.Module):
 
     def by_head(self, projected: Tensor) -> tuple[Tensor, ...]:
         """(N, T, k * inner) -> k of (N, heads, T, head width)"""
-        rows, steps, width = projected.shape
-        return projected.view(rows, steps, width // self.inner, self.heads, self.head_width).permute(2, 0, 3, 1, 4).unbind()
+        count, steps, width = projected.shape
+        return projected.view(count, steps, width // self.inner, self.heads, self.head_width).permute(2, 0, 3, 1, 4).unbind()
 
     def told(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool = False) -> Tensor:
         """(N, T, inner)"""
@@ -175,13 +176,13 @@ class SelfAttention(Attention):
             number, keys, values = past
             keys[:, :, number], values[:, :, number] = key[:, :, 0], value[:, :, 0]
             key, value = keys[:, :, : number + 1], values[:, :, : number + 1]
-        parts = zip(*(torch.split(part, _MOST_ROWS) for part in (query, key, value)), strict=True)
+        parts = zip(*(torch.split(part, _MOST_SEQUENCES) for part in (query, key, value)), strict=True)
         told = [self.told(asked, known, said, bias, causal and bias is None) for asked, known, said in parts]
         return self.output(told[0] if len(told) == 1 else torch.cat(told))  # type: ignore[no-any-return]
 
 
 class CrossAttention(Attention):
-    """Rows of one sentence are queries beside each other, so its keys and values are never repeated."""
+    """Sequences of one sentence are queries beside each other, so its keys and values are never repeated."""
 
     def __init__(self, shape: DecoderShape) -> None:
         super().__init__(shape)
@@ -192,10 +193,10 @@ class CrossAttention(Attention):
         key, value = self.by_head(self.known(states))
         return key, value
 
-    def forward(self, states: Tensor, rows: Rows, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-        (query,) = self.by_head(rows.to_grid(self.asking(states)))  # (B, heads, most * T, head width)
+    def forward(self, states: Tensor, sequences: Sequences, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+        (query,) = self.by_head(sequences.to_grid(self.asking(states)))  # (B, heads, most * T, head width)
         told = self.told(query, key, value, mask[:, None, None] if mask is not None else None)  # (B, most * T, inner)
-        return self.output(rows.from_grid(told, states.shape[1]))  # type: ignore[no-any-return]
+        return self.output(sequences.from_grid(told, states.shape[1]))  # type: ignore[no-any-return]
 
 
 _ACTIVATIONS = {"gelu": nn.GELU(), "gelu_new": nn.GELU("tanh"), "relu": nn.ReLU(), "silu": nn.SiLU()}
@@ -238,11 +239,39 @@ class RelativeBias(nn.Module):
         return bias.masked_fill(ahead > 0, -math.inf) if causal else bias  # type: ignore[no-any-return]
 
 
+class Norm(nn.LayerNorm):
+    """Stays in the type it is given. Autocast would answer in float32, which every layer behind it turns back; the sums inside
+    are float32 either way.
+    """
+
+    def forward(self, states: Tensor) -> Tensor:
+        if states.dtype == self.weight.dtype:  # entering a context takes longer than the norm of one sentence
+            return super().forward(states)
+        with torch.autocast(states.device.type, enabled=False):
+            weight, bias = self.weight.to(states.dtype), self.bias.to(states.dtype)
+            return functional.layer_norm(states, self.normalized_shape, weight, bias, self.eps)
+
+
+class RootMeanSquareNorm(nn.RMSNorm):
+    """Stays in the type it is given, as `Norm` does."""
+
+    def forward(self, states: Tensor) -> Tensor:
+        with torch.autocast(states.device.type, enabled=False):
+            return functional.rms_norm(states, self.normalized_shape, self.weight.to(states.dtype), self.eps)
+
+
 def new_norm(shape: DecoderShape) -> Norm | RootMeanSquareNorm:
     return (Norm if shape.norm == "layer" else RootMeanSquareNorm)(shape.width, shape.epsilon)
 
 
 def working_type(like: Tensor) -> torch.dtype:
-    """That of autocast where it is on, so that rows are not carried in float32 from layer to layer."""
+    """That of autocast where it is on, so that states are not carried in float32 from layer to layer."""
     kind = like.device.type
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else like.dtype
+
+
+def sinusoidal_embeddings(positions: int, width: int) -> Tensor:
+    """Sines and cosines of many lengths, so that near positions look alike: (positions, width)."""
+    place = torch.arange(positions, dtype=torch.float32)[:, None]
+    angles = place * torch.exp(torch.arange(0, width, 2) * (-math.log(10_000.0) / width))  # (positions, width / 2)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :width]

@@ -20,7 +20,7 @@ class Spans:
 
     @classmethod
     def of_rows(cls, first: Tensor, last: Tensor) -> Spans:
-        """Those of (B, K), one row a sentence."""
+        """From (B, K) spans, one row a sentence."""
         sentence = torch.arange(len(first), device=first.device)[:, None].expand_as(first)  # (B, K)
         return cls(sentence.flatten(), first.flatten(), last.flatten())
 
@@ -58,16 +58,16 @@ class SpanMaxima:
 def at_words(words: Tensor, sentence: Tensor, word: Tensor) -> Tensor:
     """Vectors of words, of any shape (...), out of (B, M, d): (..., d). `sentence` is of that shape or fits to it.
 
-    By `index_select`, whose way back does not sort as indexing does.
+    By `index_select`, whose backward pass does not sort as that of indexing does.
     """
     flat = (sentence * words.shape[1] + word).flatten()
     return words.flatten(0, 1).index_select(0, flat).view(*word.shape, words.shape[-1])
 
 
 def maxima_by_length(words: Tensor, longest: int) -> Tensor:
-    """Maxima over the 1, 2 … `longest` words from each word on, (B, M, d) -> (B, L, M, d); at the end over those there are.
+    """Maxima over the 1, 2 … `longest` words from each word on, (B, M, d) -> (B, L, M, d); fewer at the end of the sentence.
 
-    Each is written where it stays, so there is no way back through it: for prediction only.
+    Written in place, so there is no backward pass: for prediction only.
     """
     sentences, count, width = words.shape
     maxima = words.new_empty(sentences, longest, count, width)

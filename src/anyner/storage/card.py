@@ -82,5 +82,5 @@ def card(config: ModelConfig, metrics: Mapping[str, Any], recipe: str, documents
 
 
 def _features(config: FeatureConfig) -> str:
-    used = {"characters": config.characters, "part-of-speech tags": config.pos, "static vectors": config.vectors}
+    used = {"word shapes": config.shapes, "part-of-speech tags": config.pos, "static vectors": config.vectors}
     return ", ".join(name for name, setting in used.items() if setting)

@@ -19,11 +19,12 @@ from anyner.encoding.pretrained import encoder_from_config
 from anyner.encoding.stored import budget_of, not_finite, stored_shapes
 from anyner.encoding.untrusted import Budget, check_size, read_json
 from anyner.errors import AnynerError
-from anyner.inference.config import FORMAT, ModelConfig, Precision
+from anyner.inference.config import ModelConfig, Precision
 from anyner.inference.recognizer import Recognizer
 from anyner.model import NerModel
 from anyner.storage.bundled import BUNDLED, bundled_folder, bundled_names
 from anyner.storage.files import CONFIG, WEIGHTS
+from anyner.storage.format import current_name, upgraded
 from anyner.storage.quantized import from_stored, sha256_of, whole_shapes
 from anyner.storage.unfilled import Unfilled
 
@@ -94,12 +95,7 @@ def read_config(folder: Path) -> ModelConfig:
     plain: Any = read_json(path)
     if not isinstance(plain, dict) or "architecture" not in plain:
         raise AnynerError(f"{path}: not the config of an anyner model")
-    if isinstance(plain.get("format"), int) and plain["format"] > FORMAT:
-        raise AnynerError(
-            f"{path}: written by a newer anyner (format {plain['format']}, this one knows {FORMAT}): upgrade anyner"
-        )
-    if plain.get("format") == 1 and isinstance(plain.get("text"), dict):
-        plain["text"] = {"mark_lines": False} | plain["text"]
+    plain = upgraded(plain, str(path))
     for group, largest in _LARGEST.items():
         for key, value in plain[group].items() if isinstance(plain.get(group), dict) else ():
             check_size(key, value, largest, f"{path}: {group}:")
@@ -110,13 +106,14 @@ def _model(config: ModelConfig, path: Path) -> NerModel:
     """Built only as large as the stored weights are, compared with them by name and shape, and then filled."""
     if not path.is_file():
         raise AnynerError(f"{path.parent}: no {WEIGHTS} (weights in other forms, pickles above all, are never read)")
-    stored = whole_shapes(stored_shapes(path), str(path))
+    shapes = whole_shapes(stored_shapes(path), str(path))
+    stored = {current_name(config.architecture, name): shape for name, shape in shapes.items()}
     model = _built(config, path.parent, budget_of(stored.values()))
     wanted = {name: tuple(weight.shape) for name, weight in model.state_dict().items()}
     for name in (*wanted, *stored):
         if stored.get(name) != wanted.get(name):
             raise AnynerError(f"{path}: does not fit {CONFIG}: {_difference(name, stored.get(name), wanted.get(name))}")
-    weights = _weights(path, config.weights_sha256)
+    weights = {current_name(config.architecture, name): own for name, own in _weights(path, config.weights_sha256).items()}
     for name, own in model.state_dict().items():
         if own.is_floating_point() != weights[name].is_floating_point():
             dtype = str(weights[name].dtype).removeprefix("torch.")

@@ -1,4 +1,4 @@
-"""Characters <-> words: entities in words, and every entity that does not sit on word boundaries reported."""
+"""Characters <-> words: entities in word indices; reports every entity that is not on word boundaries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from anyner.document import Entity, Fragments, canonical_fragments, unchecked_entity
+from anyner.document import Entity, unchecked_entity
+from anyner.fragments import Fragments, canonical_fragments
 
 _SHOWN = 60
 """Characters of an entity that a message shows."""
@@ -41,7 +42,7 @@ class WordEntity:
 
 @dataclass(frozen=True, slots=True)
 class Misalignment:
-    """An entity that does not sit on word boundaries; `widened` is what it became, None when it touches no word at all."""
+    """An entity that is not on word boundaries; `widened` is the entity in whole words, None if it touches no word."""
 
     entity: Entity
     widened: WordEntity | None

@@ -1,4 +1,4 @@
-"""Where the lines of a text begin: headings, list items, table rows; not where a paragraph was only wrapped."""
+"""Where the lines of a text begin: headings, list items, table rows, but not the lines of a wrapped paragraph."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import pairwise
 
-from anyner.document import Fragment
+from anyner.fragments import Fragment
 
 _LINE = re.compile(r"[^\n\r\x0b\x0c\x85\u2028\u2029]+")
 _LINE_END = re.compile(r"\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]")
@@ -15,9 +15,9 @@ _NARROWEST, _WIDEST = 40, 120
 
 
 def line_starts(text: str) -> list[int]:
-    """Characters at which a line begins, the first line aside. A paragraph that was wrapped is one line.
+    """Characters at which lines begin, except the first. A wrapped paragraph is one line.
 
-    Wrapping fills each line until the next word has no room: it would have stuck out beyond the longest line.
+    A line was wrapped if the next line's first word would not have fitted into the longest line.
 
     >>> line_starts("Shopping list\\nmilk\\nbread")
     [14, 19]
@@ -40,7 +40,7 @@ def _wrapped(text: str, paragraph: Sequence[Fragment]) -> bool:
 
 
 def _paragraphs(text: str, lines: Sequence[Fragment]) -> list[list[Fragment]]:
-    """Lines in groups; an empty line stands between two groups."""
+    """Groups of lines, separated by empty lines."""
     groups: list[list[Fragment]] = []
     before = None
     for line in lines:
@@ -52,7 +52,7 @@ def _paragraphs(text: str, lines: Sequence[Fragment]) -> list[list[Fragment]]:
 
 
 class LineStarts:
-    """Tells, for the words of a text in order, which of them begin a line."""
+    """Says which words of a text, asked in order, begin a line."""
 
     def __init__(self, text: str) -> None:
         self._starts, self._next = line_starts(text), 0

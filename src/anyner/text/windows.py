@@ -12,7 +12,8 @@ from hashlib import blake2b
 from itertools import accumulate, chain, islice
 from operator import attrgetter
 
-from anyner.document import Document, Entity, Fragment
+from anyner.document import Document, Entity
+from anyner.fragments import Fragment
 from anyner.overlap import Policy, resolve
 from anyner.text.align import WordEntity, to_characters
 from anyner.text.config import TextConfig
@@ -42,15 +43,15 @@ class Window:
     """Pieces of the text before, read as context only."""
     after: Pieces = ()
     text: str = ""
-    """The whole document's text, that its entities' texts are cut from."""
+    """The whole document's text."""
     pos: Sequence[str] | None = None
-    """Part-of-speech tags of the words, where the words are given ones that have them."""
+    """Part-of-speech tags of the words, if the document has given words with tags."""
     hidden: frozenset[int] = frozenset()
-    """Words that a training does not show: neither their pieces nor their features."""
+    """Words hidden by word dropout: neither their pieces nor their features are shown."""
     line_starts: tuple[int, ...] = ()
     """Words that begin a line; the encoder reads a separator before each but the window's first word."""
     caseless: bool = False
-    """Whether a training hides where its words have capitals."""
+    """Whether training hides the casing of its words."""
 
     @property
     def content_key(self) -> int:
@@ -75,9 +76,9 @@ class Window:
 
     @classmethod
     def joined(cls, windows: Sequence[Window], shifts: Sequence[int], breaks: Sequence[bool]) -> Window:
-        """One window of several that follow each other, for training: where their words stand in a text is no longer told.
+        """One window of several consecutive ones, for training. Positions in the text are lost.
 
-        `shifts` counts the words before each of them, `breaks` tells before which of them a line break stands.
+        `shifts` counts the words before each of them, `breaks` says which of them start after a line break.
         """
         begins = [shift for shift, breaks_line in zip(shifts, breaks, strict=True) if breaks_line]
         inside = [shift + place for one, shift in zip(windows, shifts, strict=True) for place in one.line_starts if place]
@@ -98,14 +99,14 @@ class Window:
 
 
 def words_of(document: Document, text: TextConfig) -> Iterator[Fragment]:
-    """The words a model reads: given ones if it was trained on such and the document has them, else cut by its splitter."""
+    """The words a model reads: given ones if `text.words` says so and the document has them, else those of its splitter."""
     if text.words == "given" and document.words is not None:
         return iter(document.words)
     return iterate_words(document.text, text.splitter)
 
 
 def tags_of(document: Document, text: TextConfig) -> tuple[str, ...] | None:
-    """The part-of-speech tags of these words, if the document has them: tags belong to given words only."""
+    """The part-of-speech tags of these words, if there are any: tags belong to given words only."""
     return document.pos if text.words == "given" else None
 
 
@@ -155,7 +156,7 @@ class _Held:
     def keep(self, overlap: int, room: int) -> None:
         """Drops all but the last `overlap` words, or fewer if those would leave no room for the next word.
 
-        Half of the window is the most: words of many pieces would otherwise be read again in window after window.
+        At most half of the window is kept, or words of many pieces would be read again in every window.
         """
         kept = min(overlap, len(self.spans) - 1)
         room = min(room, self.size // 2)
@@ -179,7 +180,7 @@ class _Held:
 
 
 def _splitter_of_neighbours(document: Document, text: TextConfig) -> SplitterName:
-    """Where words are given, blanks stand between those of the neighbouring texts as well."""
+    """Given words are separated by blanks in the neighbouring texts as well."""
     return "whitespace" if text.words == "given" and document.words is not None else text.splitter
 
 
@@ -197,16 +198,16 @@ def _context(context: str, splitter: SplitterName, cut: PieceCutter, room: int, 
 
 @lru_cache(maxsize=64)
 def _words_in(context: str, splitter: SplitterName) -> tuple[str, ...]:
-    """A sentence is the context of its neighbours on both sides, which are cut shortly after each other."""
+    """Cached: a sentence is context for its neighbours on both sides, which are cut soon after each other."""
     return tuple(context[start:end] for start, end in iterate_words(context, splitter))
 
 
 class WindowMerger:
-    """Collects the entities of one document's windows and settles where overlapping windows disagree.
+    """Merges the entities of one document's windows where overlapping windows disagree.
 
-    Two neighbouring windows are cut apart halfway through what they share, and an entity belongs to the window on whose side its
-    middle lies: that window alone decides over it. It always sees the entity whole, because its neighbour did. The overlap
-    policy then holds across windows too. What no later window can touch is settled at once, so little is held besides the result.
+    The border between two neighbouring windows is the middle of the words they share. The window on whose side an entity's middle
+    lies decides whether it is one; it sees the entity whole. The overlap policy then applies across windows. Entities that no
+    later window can touch are resolved at once, so little is held besides the result.
     """
 
     def __init__(self, policy: Policy) -> None:
@@ -235,9 +236,9 @@ class WindowMerger:
                 self._newest.append((middle, to_characters(entity, window.starts, window.ends, window.text)))
 
     def _settle(self, horizon: int) -> None:
-        """Applies the policy to what lies, with all it is chained to, before the character where the next window starts.
+        """Applies the policy to all chains of overlapping entities that end before the next window starts.
 
-        A chain may be as long as the document, so it is not walked again: only its reach matters to what comes after it.
+        A chain may be as long as the document, so it is not walked again: only how far it reaches matters later.
         """
         self._open.sort(key=attrgetter("start"))
         taken = 0

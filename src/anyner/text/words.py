@@ -48,7 +48,7 @@ _HAN_AND_KANA: _Ranges = (
 _HANGUL_SYLLABLES: _Ranges = ((0x3131, 0x318E), (0xAC00, 0xD7A3), (0xFFA0, 0xFFDC))
 _HANGUL_LEADING: _Ranges = ((0x1100, 0x115F), (0xA960, 0xA97C))
 _HANGUL_FOLLOWING: _Ranges = ((0x1160, 0x11FF), (0xD7B0, 0xD7FB))
-# Above the basic plane whole blocks must do: hundreds of exact ranges would be walked one by one at every word's end.
+# Whole blocks above the basic plane: hundreds of exact ranges would be tried one by one at the end of every word.
 _LETTERS_ABOVE: _Ranges = ((0x10000, 0x1AFEF), (0x1B170, 0x1CFFF), (0x1D400, 0x1D7FF), (0x1DF00, 0x1EFFF))
 # Voiced marks of half-width Katakana, skin tones, tags, variation selectors: they belong to the character before them.
 _EXTENDING: _Ranges = ((0xFF9E, 0xFF9F), (0x1F3FB, 0x1F3FF), (0xE0020, 0xE007F), (0xE0100, 0xE01EF))
@@ -111,7 +111,7 @@ def _punctuation_cutting(cut_hangul: bool) -> re.Pattern[str]:
     return re.compile(f"(?:{'|'.join(alternatives)}|\\S){extending}")
 
 
-# Most words of most texts: only a short cut, the alternatives after it give the same word.
+# A fast path for most words; the alternatives below match the same word.
 _PLAIN = r"[A-Za-z]{2,}+(?=[\s,;()])"
 # The longest local part is 64 characters; the bound also keeps the search for "@" linear.
 _HOST_PART = "[A-Za-z0-9]++(?:-++[A-Za-z0-9]++)*+"
@@ -119,7 +119,7 @@ _E_MAIL = rf"[A-Za-z0-9_][A-Za-z0-9_.+%-]{{0,63}}+@{_HOST_PART}(?:\.{_HOST_PART}
 _ELIDED = r"(?:[CDJLMNSTcdjlmnst]|[Qq]u|[DNSdns][aeu]ll|[Aa]ll|[Uu]n)['’](?=[^\W\d_]{2})"
 _POSSESSIVE = r"(?<=[\w.])['’][sS]\b"
 _REPEATED = r"([-.=*~+!?#…—–])\1*+"
-# What may stand between two runs of one word. A period does not where a blank was forgotten: "the end.The next".
+# What may join two runs of one word. Not a period before a capital: a blank was forgotten in "the end.The next".
 _JOINT = r"(?:[-－‐‑·״׳]|['’](?![sS]\b)|\.(?!(?<=[a-zß-öø-ÿ]{2}\.)[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ])|(?<=\d)[,:](?=\d))"
 
 

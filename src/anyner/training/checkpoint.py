@@ -1,4 +1,4 @@
-"""Everything needed to go on after a kill, bit for bit: weights and their average, optimiser, place, best score. No pickle."""
+"""Checkpoints: everything needed to resume bit for bit. Weights, their average, optimiser, place, best score. No pickle."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from pydantic import TypeAdapter, ValidationError
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from anyner.encoding.gold import Example
+from anyner.encoding.examples import Example
 from anyner.errors import AnynerError
 from anyner.model import NerModel
 from anyner.storage.files import DiskFullError, room_for
-from anyner.training.average import Average
+from anyner.training.regularize import WeightAverage
 
 _NAME, NEW, _OLD = "checkpoint", "checkpoint.new", "checkpoint.old"
 
@@ -45,25 +44,26 @@ class Place:
     loss_sums: dict[str, list[float]]
     """Running sums of this epoch's loss parts."""
     learned_from: str
-    """A number made from the labels, all examples and the opinions on them: going on with others would be another training."""
+    """Hash of the labels, the examples and their soft labels: a training resumes only with the same ones."""
 
 
-def number_of(labels: Sequence[str], examples: Sequence[Example]) -> str:
-    """The same for the same labels and examples, and hardly for others."""
-    number = blake2b("\x1f".join(labels).encode(), digest_size=16)
+def hash_of(labels: Sequence[str], examples: Sequence[Example]) -> str:
+    """The same for the same labels and examples, with the same soft labels."""
+    digest = blake2b("\x1f".join(labels).encode(), digest_size=16)
     for example in examples:
-        held = example.opinion
-        heard = () if held is None else (held.label, held.words, held.sizes, held.thousandths, np.array(held.know_gaps))
-        for array in (example.label, example.words, example.sizes, example.annotated, *heard):
-            number.update(array.tobytes())
-        number.update(example.window.content_key.to_bytes(8, "little"))
-    return number.hexdigest()
+        soft = example.soft_labels
+        of_soft = () if soft is None else (soft.label, soft.first, soft.last, soft.thousandths)
+        for array in (example.label, example.words, example.sizes, example.annotated, *of_soft):
+            digest.update(array.tobytes())
+        digest.update(bytes([soft is not None, soft is not None and soft.covers_discontinuous]))
+        digest.update(example.window.content_key.to_bytes(8, "little"))
+    return digest.hexdigest()
 
 
 def write_checkpoint(
-    folder: Path, model: NerModel, optimizer: torch.optim.Optimizer, place: Place, average: Average | None = None
+    folder: Path, model: NerModel, optimizer: torch.optim.Optimizer, place: Place, average: WeightAverage | None = None
 ) -> None:
-    """Written beside the old one and swapped in, so that a kill at any moment, or a full disk, leaves a whole one."""
+    """Written beside the old one and swapped in: a kill at any moment, or a full disk, leaves a complete one."""
     new, current, old = folder / NEW, folder / _NAME, folder / _OLD
     shutil.rmtree(new, ignore_errors=True)
     try:
@@ -79,7 +79,7 @@ def write_checkpoint(
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _fill(new: Path, model: NerModel, optimizer: torch.optim.Optimizer, place: Place, average: Average | None) -> None:
+def _fill(new: Path, model: NerModel, optimizer: torch.optim.Optimizer, place: Place, average: WeightAverage | None) -> None:
     new.mkdir(parents=True)
     save_file(_on_host(model.state_dict()), new / "model.safetensors")
     save_file(_flat(optimizer.state_dict()["state"]), new / "optimizer.safetensors")
@@ -93,13 +93,13 @@ def has_checkpoint(folder: Path) -> bool:
 
 
 def restore_checkpoint(
-    folder: Path, model: NerModel, optimizer: torch.optim.Optimizer, learned_from: str, average: Average | None = None
+    folder: Path, model: NerModel, optimizer: torch.optim.Optimizer, learned_from: str, average: WeightAverage | None = None
 ) -> Place:
     path = folder / _NAME if (folder / _NAME).is_dir() else folder / _OLD
     try:
         place = _read_place(path / "place.json")
         if place.learned_from != learned_from:
-            raise ValueError("the training documents, their labels or the opinions on them are not the same")
+            raise ValueError("the training documents, their labels or their soft labels are not the same")
         model.load_state_dict(load_file(path / "model.safetensors"))
         whole = optimizer.state_dict()
         whole["state"] = _checked(_nested(load_file(path / "optimizer.safetensors")), optimizer)
@@ -109,7 +109,7 @@ def restore_checkpoint(
         return place
     except (SafetensorError, OSError, ValueError, RuntimeError, TypeError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise AnynerError(f"{path}: cannot resume from it (have data or recipe changed since?): {reason}") from None
+        raise AnynerError(f"{path}: cannot resume (have the data or the recipe changed?): {reason}") from None
 
 
 def _read_place(path: Path) -> Place:
@@ -126,7 +126,7 @@ def _read_place(path: Path) -> Place:
 
 
 def _checked(state: dict[int, dict[str, Tensor]], optimizer: torch.optim.Optimizer) -> dict[int, dict[str, Tensor]]:
-    """The optimiser takes any state, and fails at its first step."""
+    """The optimiser would accept any state, and fail at its first step."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     for number, own in state.items():
         shape = parameters[number].shape if 0 <= number < len(parameters) else None
@@ -136,7 +136,7 @@ def _checked(state: dict[int, dict[str, Tensor]], optimizer: torch.optim.Optimiz
 
 
 def remove_checkpoint(folder: Path) -> None:
-    """Takes the name away first, so that a kill leaves no half checkpoint to resume from."""
+    """Renames first, so that a kill leaves no half checkpoint to resume from."""
     for name in (_OLD, _NAME):
         shutil.rmtree(folder / NEW, ignore_errors=True)
         if (folder / name).exists():

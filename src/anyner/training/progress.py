@@ -1,4 +1,4 @@
-"""What a training says while it runs: a live table on a terminal, plain lines elsewhere, `metrics.jsonl` always."""
+"""Progress of a training: a live table on a terminal, plain lines elsewhere, `metrics.jsonl` always."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ class EpochRecord:
     dev_precision: float | None
     dev_recall: float | None
     dev_f1: float | None
-    """None, as the two before it, if dev trained as well."""
-    dev_gaps_f1: float | None
-    """Of entities with gaps; None also if dev has none."""
+    """None for a refit, as are precision and recall."""
+    dev_discontinuous_f1: float | None
+    """F1 of the discontinuous entities; None also if dev has none."""
     thresholds: dict[str, float]
     sentences_per_second: float
     seconds: float
-    """Since the training began, interruptions not counted."""
+    """Since the training began, without interruptions."""
     best: bool
 
 
 class Listener(Protocol):
-    """Whoever wants to follow a training."""
+    """Follows a training."""
 
     def note(self, line: str) -> None: ...
     def step(self, epoch: int, done: float, loss: float | None, seconds_left: float) -> None: ...
@@ -60,9 +60,9 @@ class Silent:
 
 
 class TerminalListener:
-    """A live table with the time left when stderr is a terminal; one line an epoch when it is not.
+    """A live table with the time left when stderr is a terminal; one line per epoch when it is not.
 
-    `opening` is told before the first note: not at all if there is nothing to train on.
+    `opening` is printed before the first note, so not at all if the data cannot be read.
     """
 
     def __init__(self, opening: str | None = None) -> None:
@@ -86,8 +86,8 @@ class TerminalListener:
 
     def note(self, line: str) -> None:
         opening, self._opening = self._opening, None
-        for told in (opening, line) if opening else (line,):
-            self._console.print(Text(printable(told)), soft_wrap=True)
+        for one in (opening, line) if opening else (line,):
+            self._console.print(Text(printable(one)), soft_wrap=True)
 
     def step(self, epoch: int, done: float, loss: float | None, seconds_left: float) -> None:
         if self._live is not None:
@@ -102,13 +102,14 @@ class TerminalListener:
         else:
             losses = " ".join(f"{name} {value:.4f}" for name, value in record.losses.items())
             mark = " *" if record.best else ""
-            scores = zip(("P", "R", "F1", "gaps"), _dev(record), strict=True)
+            scores = zip(("P", "R", "F1", "discontinuous F1"), _dev(record), strict=True)
             dev = "" if record.dev_f1 is None else f", dev {' '.join(f'{name} {value}%' for name, value in scores if value)}"
             rate = f"{record.sentences_per_second:,.0f} sentences/s"
             self.note(f"epoch {record.epoch}: loss {losses}{dev}, {rate}, {clock(record.seconds)}{mark}")
 
     def _drawn(self) -> Group:
-        dev = ("dev P", "dev R", "dev F1", "gaps")[: 4 if any(record.dev_gaps_f1 is not None for record in self._records) else 3]
+        discontinuous = any(record.dev_discontinuous_f1 is not None for record in self._records)
+        dev = ("dev P", "dev R", "dev F1", "disc. F1")[: 4 if discontinuous else 3]
         table = Table("epoch", "loss", *dev, "sentences/s", "time", box=None, header_style="bold")
         for record in self._records[-30:]:
             table.add_row(
@@ -123,7 +124,7 @@ class TerminalListener:
 
 
 class MetricsFile:
-    """`metrics.jsonl`: one line an epoch; on resuming, lines after the checkpoint are cut off. One process writes it."""
+    """`metrics.jsonl`: one line per epoch; on resuming, lines after the checkpoint are cut off. One process writes it."""
 
     def __init__(self, path: Path, keep: int, writes: bool = True) -> None:
         self._path, self._writes = path, writes
@@ -141,8 +142,8 @@ class MetricsFile:
 
 
 def _dev(record: EpochRecord) -> list[str]:
-    """Precision, recall and F1 in percent, and the F1 of entities with gaps, or nothing."""
-    scores = (record.dev_precision, record.dev_recall, record.dev_f1, record.dev_gaps_f1)
+    """Precision, recall, F1 and F1 of the discontinuous entities, in percent, or nothing."""
+    scores = (record.dev_precision, record.dev_recall, record.dev_f1, record.dev_discontinuous_f1)
     return ["" if value is None else f"{100 * value:.2f}" for value in scores]
 
 

@@ -1,1 +1,1 @@
-"""Entities drawn for people."""
+"""Entities drawn in the terminal and in HTML."""

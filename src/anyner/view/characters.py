@@ -1,4 +1,4 @@
-"""How single characters are shown: control characters made visible, and how many columns of a terminal each takes."""
+"""Printing single characters: control characters made visible, and their width in terminal columns."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _INVISIBLE = "\u00ad\u200b\u2060\ufeff"
 
 
 def visible_control(character: str) -> str:
-    """A control character as its picture (ESC becomes ␛), so that it can neither act nor vanish; others unchanged."""
+    """A control character as its symbol (ESC becomes ␛), so that it is visible and harmless; others unchanged."""
     code = ord(character)
     if code < 0x20:
         return chr(0x2400 + code)

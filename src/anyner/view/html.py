@@ -1,4 +1,4 @@
-"""Documents as one HTML page that needs nothing else: no network, no other file.
+"""Documents as one self-contained HTML page.
 
 Under the text every entity has a bar on its track. Bars are backgrounds of inline text, so they wrap with it, in either
 direction; the page is written document by document, the legend last (and shown first), so any number can be streamed.
@@ -15,7 +15,8 @@ from typing import TextIO
 
 from jinja2 import Environment, StrictUndefined, Template
 
-from anyner.document import Document, Entity, Fragments
+from anyner.document import Document, Entity
+from anyner.fragments import Fragments
 from anyner.view.characters import visible_control
 from anyner.view.tracks import allocate, near
 
@@ -79,7 +80,7 @@ class Bar:
     track: int
     solid: bool
     touched: bool
-    """Whether another entity of the same track follows at once, so that a little gap must tell the two apart."""
+    """Whether another entity of the same track follows directly, so that a small space must separate them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +163,7 @@ def _article(document: Document, legend: Legend) -> Article:
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """An entity with its number, its track, and what is told of it when it is pointed at."""
+    """An entity with its number, its track and its tooltip."""
 
     number: int
     entity: Entity

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
-from anyner.document import Fragments
+from anyner.fragments import Fragments
 
 Span = tuple[int, int]
 

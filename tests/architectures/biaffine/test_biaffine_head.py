@@ -17,7 +17,8 @@ from anyner.architectures.draw import Draw
 from anyner.architectures.settings import Decoding, Options
 from anyner.encoding.batch import training_batch
 from anyner.encoding.encoder import Encoder, States
-from anyner.encoding.gold import Example, Gold, Opinion
+from anyner.encoding.examples import Example, WindowSoftLabels
+from anyner.encoding.gold import Gold
 from anyner.encoding.pieces import Frame
 from anyner.text.align import WordEntity
 from anyner.text.windows import Window
@@ -36,8 +37,8 @@ def head_of(seed: int = 0, **settings: object) -> Head:
     torch.manual_seed(seed)
     config = Config.of({"width": 4, "length_buckets": 3, "prior": 0.3, **settings}, "head")
     head = Head(config, LABELS, cast(Encoder, SimpleNamespace(width=WIDTH))).eval()
-    torch.nn.init.normal_(head.pairs.bilinear)
-    torch.nn.init.normal_(head.pairs.length.weight)
+    torch.nn.init.normal_(head.span_scores.bilinear)
+    torch.nn.init.normal_(head.span_scores.length.weight)
     return head
 
 
@@ -67,12 +68,12 @@ def score_slowly(head: Head, states: States, span: tuple[int, int, int, int]) ->
     b, c, first, last = span
 
     def side(word: int) -> tuple[Tensor, Tensor]:
-        both = functional.gelu(head.pairs.boundaries.weight @ states.words[b, word] + head.pairs.boundaries.bias)
+        both = functional.gelu(head.span_scores.boundaries.weight @ states.words[b, word] + head.span_scores.boundaries.bias)
         return both[:4], both[4:]
 
     start, end = side(first)[0], side(last)[1]
-    linear = head.pairs.linear.weight[c] @ torch.cat([start, end]) + head.pairs.linear.bias[c]
-    return float(start @ head.pairs.bilinear[c] @ end + linear + head.pairs.length.weight[min(last - first, 2), c])
+    linear = head.span_scores.linear.weight[c] @ torch.cat([start, end]) + head.span_scores.linear.bias[c]
+    return float(start @ head.span_scores.bilinear[c] @ end + linear + head.span_scores.length.weight[min(last - first, 2), c])
 
 
 def spans_of(lengths: Sequence[int]) -> list[tuple[int, int, int, int]]:
@@ -83,7 +84,7 @@ def spans_of(lengths: Sequence[int]) -> list[tuple[int, int, int, int]]:
 def test_scores_equal_a_loop_over_spans() -> None:
     lengths = (5, 1, 3)
     head, states = head_of(), states_of(lengths)
-    scores = head.pairs(states.words)
+    scores = head.span_scores(states.words)
     assert scores.shape == (3, 3, 5, 5)
     assert scores.dtype == torch.float32
     for span in spans_of(lengths):
@@ -116,18 +117,18 @@ def test_the_loss_is_a_sum_over_real_spans_of_annotated_labels(annotated: tuple[
 
 @torch.no_grad()
 @pytest.mark.parametrize("share", [0.25, 1.0])
-def test_opinions_are_a_part_of_the_targets_where_there_are_some(share: float) -> None:
+def test_soft_labels_are_a_part_of_the_targets_where_there_are_some(share: float) -> None:
     lengths = (4, 2)
     entities = [[WordEntity("A", ((0, 2),))], [WordEntity("B", ((0, 1),))]]
     said = [WordEntity("A", ((0, 2),), 0.5), WordEntity("C", ((1, 4),), 0.3), WordEntity("C", ((0, 1), (3, 4)), 0.9)]
     head, states, gold = head_of(), states_of(lengths), gold_of(lengths, entities)
     windows = gold_windows(lengths)
     examples = [
-        Example.of(windows[0], entities[0], LABELS, None, Opinion.of(said, LABELS, share)),
+        Example.of(windows[0], entities[0], LABELS, None, WindowSoftLabels.of(said, LABELS, share)),
         Example.of(windows[1], entities[1], LABELS, None),
     ]
-    heard = training_batch(examples, FRAME).gold
-    assert gold.opinions is None and heard is not None
+    has_soft_labels = training_batch(examples, FRAME).gold
+    assert gold.soft_labels is None and has_soft_labels is not None
     likely = {(0, 0, 0, 1): 0.5, (0, 2, 1, 3): 0.3}  # what has a gap is no span
     wanted = {(0, 0, 0, 1): 1.0, (1, 1, 0, 0): 1.0}
     total = 0.0
@@ -136,7 +137,7 @@ def test_opinions_are_a_part_of_the_targets_where_there_are_some(share: float) -
         target = (1 - weight) * wanted.get(span, 0.0) + weight * likely.get(span, 0.0)
         logit = score_slowly(head, states, span)
         total += target * math.log1p(math.exp(-logit)) + (1 - target) * math.log1p(math.exp(logit))
-    assert float(head.loss(states, heard, Draw(0))["span"].numerator) == pytest.approx(total, rel=1e-5)
+    assert float(head.loss(states, has_soft_labels, Draw(0))["span"].numerator) == pytest.approx(total, rel=1e-5)
 
 
 @torch.no_grad()
@@ -199,7 +200,7 @@ def test_proposals_are_all_real_spans_above_the_loosest_threshold() -> None:
 def test_a_fresh_head_believes_every_span_to_the_prior() -> None:
     torch.manual_seed(0)
     head = Head(Config(prior=0.01), LABELS, cast(Encoder, SimpleNamespace(width=WIDTH))).eval()
-    assert head.pairs(states_of((8,)).words).sigmoid().mean() == pytest.approx(0.01, abs=0.005)
+    assert head.span_scores(states_of((8,)).words).sigmoid().mean() == pytest.approx(0.01, abs=0.005)
     assert len(head.propose(states_of((8,)), asking(LOOSEST), Draw(0)).score) == 0
 
 
@@ -207,9 +208,9 @@ def test_long_spans_share_the_last_length_score() -> None:
     head = head_of()
     with torch.no_grad():
         states = states_of((6,))
-        before = head.pairs(states.words)
-        head.pairs.length.weight[2] += 5.0
-        changed = head.pairs(states.words) - before
+        before = head.span_scores(states.words)
+        head.span_scores.length.weight[2] += 5.0
+        changed = head.span_scores(states.words) - before
     distance = torch.arange(6)[None] - torch.arange(6)[:, None]
     assert torch.allclose(changed[0, 0], (distance >= 2) * 5.0, atol=1e-5)
 
@@ -235,7 +236,7 @@ def test_spans_longer_than_the_longest_are_neither_scored_nor_reached() -> None:
 def test_labels_are_scored_in_parts_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
     head, states = head_of(), states_of((5, 3))
     whole = head.propose(states, asking(LOOSEST), Draw(0)).on_host()
-    monkeypatch.setattr("anyner.layers.boundary_pairs.LARGEST", 1)
+    monkeypatch.setattr("anyner.layers.span_classifier.LARGEST", 1)
     parts = head.propose(states, asking(LOOSEST), Draw(0)).on_host()
     assert len({label for _, label, _, _ in whole["place"].tolist()}) == len(LABELS)
     listed = [dict(zip(map(tuple, p["place"].tolist()), p["score"].tolist(), strict=True)) for p in (whole, parts)]

@@ -14,6 +14,6 @@ def test_sixteen_sentences_are_learned_by_heart(tmp_path: Path) -> None:
     recognizer, documents = learned.recognizer, learned.documents
     total = Score(0, 0, 0)
     for gold, found in zip(documents, recognizer.stream([document.text for document in documents]), strict=True):
-        keys, wanted = {e.key for e in found.entities}, {e.key for e in gold.entities}
-        total += Score(len(keys & wanted), len(keys), len(wanted))
+        keys, expected = {e.key for e in found.entities}, {e.key for e in gold.entities}
+        total += Score(len(keys & expected), len(keys), len(expected))
     assert total.f1 == learned.best_f1

@@ -9,45 +9,45 @@ from diffusion_batches import decoding, head_of
 from head_batches import ENTITIES, LABELS, LENGTHS, alone, gold_of, states_of
 
 from anyner.architectures.diffusion_ner.config import Config
-from anyner.architectures.diffusion_ner.denoiser import Answers, Pointed
-from anyner.architectures.diffusion_ner.matching import by_inputs
-from anyner.architectures.diffusion_ner.noising import noised
+from anyner.architectures.diffusion_ner.network import Pointed, Predictions
+from anyner.architectures.diffusion_ner.targets import by_inputs, by_predictions, noised, on_device
 from anyner.architectures.draw import Draw
 from anyner.layers.contiguous import Entities
 from anyner.text.align import WordEntity
 
 SWITCHES: list[dict[str, Any]] = [
-    {}, {"matching": "predictions"}, {"matching": "predictions", "assignment": "one_to_one"}, {"expansion": "repeat"},
-    {"expansion": "random"},
-    {"schedule": "linear", "diffusion_steps": 50}, {"state": "boundaries"}, {"span_features": "both"}, {"slot_embedding": True},
-    {"time": "scale_shift"}, {"pointer": "additive"}, {"type_reads": "span"}, {"self_attention": False},
-    {"cross_attention": False}, {"pairs": 8}, {"type_target": "assigned"}, {"apart": "nearest"}, {"layers": 2},
+    {}, {"matching": "predictions"}, {"matching": "one_to_one"}, {"expansion": "repeat"}, {"expansion": "random"},
+    {"schedule": "linear", "diffusion_steps": 50}, {"span_features": "mean"}, {"slot_embedding": True}, {"pointer": "additive"},
+    {"attention": "self"}, {"attention": "cross"}, {"attention": "none"}, {"span_classifier": {"width": 8}}, {"layers": 2},
+    {"denoiser": "paper"}, {**Config.PAPER, "heads": 2, "feed_forward": 8},
 ]  # fmt: skip
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("type_target", ["assigned", "pointed"])
-def test_the_losses_are_those_of_the_assigned_entities(type_target: str) -> None:
-    head, states, gold = head_of(type_target=type_target, none_weight=0.2, spans=30), states_of(), gold_of()
+@pytest.mark.parametrize("matching", ["inputs", "predictions"])
+def test_the_losses_are_those_of_the_assigned_entities(matching: str) -> None:
+    head, states, gold = head_of(matching=matching, spans=30, span_classifier={"width": 0}), states_of(), gold_of()
     parts = head.loss(states, gold, Draw(1, 1))
     rows = Entities.of(gold.host).rows(3)
     noisy = noised(rows, states, head.settings, head.schedule, Draw(1, 1))
-    answers = head.denoiser(head.denoiser.read(states), noisy.first, noisy.last, torch.from_numpy(noisy.step))
-    boundary = kind = weight = 0.0
+    predictions = head.denoiser(head.denoiser.read(states), *map(torch.from_numpy, (noisy.first, noisy.last, noisy.step)))
+    if matching == "inputs":
+        assigned = by_inputs(rows, noisy)
+    else:
+        assigned = by_predictions(predictions, rows, on_device(rows, states), head.settings)
+    boundary = kind = 0.0
     matched, typed = 0, 0
-    for (b, k), entity in np.ndenumerate(by_inputs(rows, noisy, "nothing")):
+    for (b, k), entity in np.ndenumerate(assigned):
         label = int(rows.label[b, entity]) + 1 if entity >= 0 else 0
-        if type_target == "pointed":
-            pointed = (int(answers.left[b, k].argmax()), int(answers.right[b, k].argmax()))
+        if matching == "inputs":
+            pointed = (int(predictions.left[b, k].argmax()), int(predictions.right[b, k].argmax()))
             own_gold = range(int(rows.counts[b]))
             label = sum(int(rows.label[b, g]) + 1 for g in own_gold if (rows.first[b, g], rows.last[b, g]) == pointed)
-        own = 1.0 if label else 0.2
-        kind += own * -float(answers.types[b, k].log_softmax(-1)[label])
-        weight += own
+        kind -= float(predictions.types[b, k].log_softmax(-1)[label])
         typed += label > 0
         if entity >= 0:
             matched += 1
-            for logits, target in ((answers.left, rows.first), (answers.right, rows.last)):
+            for logits, target in ((predictions.left, rows.first), (predictions.right, rows.last)):
                 for word in range(LENGTHS[b]):
                     p = float(logits[b, k, word].sigmoid())
                     boundary -= np.log(p if word == target[b, entity] else 1 - p)
@@ -55,7 +55,7 @@ def test_the_losses_are_those_of_the_assigned_entities(type_target: str) -> None
     assert float(parts["boundary"].denominator) == matched > 30
     assert typed > 0
     assert float(parts["type"].numerator) == pytest.approx(kind, rel=1e-4)
-    assert float(parts["type"].denominator) == pytest.approx(weight)
+    assert float(parts["type"].denominator) == 3 * 30
 
 
 @torch.no_grad()
@@ -104,8 +104,6 @@ def test_labels_that_are_not_annotated_give_no_loss() -> None:
 class Perfect(torch.nn.Module):
     """Stands in for the denoiser: knows one entity, and what it was asked."""
 
-    pairs = None
-
     def __init__(self, first: int, last: int, label: int) -> None:
         super().__init__()
         self.entity, self.asked = (first, last, label), list[tuple[list[int], list[int], int]]()
@@ -126,19 +124,18 @@ class Perfect(torch.nn.Module):
         left[..., self.entity[0]], right[..., self.entity[1]] = 9.0, 9.0
         return Pointed(left, left, right)
 
-    def typed(self, states: Any, pointed: Pointed) -> Answers:
+    def typed(self, states: Any, pointed: Pointed) -> Predictions:
         types = torch.full((*pointed.left.shape[:2], len(LABELS) + 1), -9.0)
         types[..., self.entity[2] + 1] = 9.0
-        return Answers(pointed.left, pointed.right, types)
+        return Predictions(pointed.left, pointed.right, types)
 
 
 @pytest.mark.parametrize("eta", [0.0, 1.0])
-@pytest.mark.parametrize("state", ["width", "boundaries"])
-def test_a_perfect_denoiser_is_led_to_the_entity(eta: float, state: str) -> None:
-    head = head_of(state=state)
+def test_a_perfect_denoiser_is_led_to_the_entity(eta: float) -> None:
+    head = head_of(span_classifier={"width": 0})
     head.denoiser = perfect = Perfect(2, 6, 1)  # type: ignore[assignment]
     proposals = head.propose(states_of((9,)), decoding(head, spans=40, steps=20, eta=eta), Draw(0)).on_host()
-    assert {tuple(place) for place in proposals["place"].tolist()} == {(0, 2, 6, 1, 0)}
+    assert {tuple(place) for place in proposals["place"].tolist()} == {(0, 1, 2, 6)}
     assert [step for *_, step in perfect.asked] == list(range(999, 0, -50))
     off = [np.abs(np.array(first) - 2).mean() + np.abs(np.array(last) - 6).mean() for first, last, _ in perfect.asked]
     assert off[0] > 3
@@ -146,14 +143,13 @@ def test_a_perfect_denoiser_is_led_to_the_entity(eta: float, state: str) -> None
 
 
 def test_options_decide_how_spans_and_steps_go() -> None:
-    head = head_of()
+    head = head_of(span_classifier={"width": 0})
     head.denoiser = perfect = Perfect(0, 1, 2)  # type: ignore[assignment]
     states = states_of((4,))
     for options, steps, found in (
         ({"spans": 3, "steps": 1}, [999], 1),
         ({"spans": 5, "steps": 2, "samples": 3}, [999, 499] * 3, 3),
-        ({"spans": 5, "steps": 2, "every_step": False}, [999, 499], 1),
-        ({"spans": 2, "steps": 4, "renewal": True}, [999, 749, 499, 249], 1),
+        ({"spans": 5, "steps": 2, "voting": False}, [999, 499], 1),
     ):  # fmt: skip
         perfect.asked.clear()
         proposals = head.propose(states, decoding(head, **options), Draw(0)).on_host()  # type: ignore[arg-type]
@@ -163,9 +159,9 @@ def test_options_decide_how_spans_and_steps_go() -> None:
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("options", [{}, {"renewal": True}, {"samples": 2}, {"eta": 0.0}, {"voting": False}])
+@pytest.mark.parametrize("options", [{}, {"samples": 2}, {"eta": 0.0}, {"voting": False}])
 def test_every_way_to_predict_works_in_lower_precision(options: dict[str, Any]) -> None:
-    head, states = head_of(pairs=8, boundary_prior=0.6), states_of((9, 4))
+    head, states = head_of(span_classifier={"width": 8}), states_of((9, 4))
     with torch.autocast("cpu", torch.bfloat16):
         proposals = head.propose(states, decoding(head, score=0.05, **options), Draw(0)).on_host()
     assert len(proposals["score"]) > 0
@@ -173,36 +169,34 @@ def test_every_way_to_predict_works_in_lower_precision(options: dict[str, Any]) 
 
 
 @torch.no_grad()
-def test_pairs_learn_from_every_span_unless_they_are_not_to() -> None:
+def test_the_dense_span_loss_can_be_switched_off() -> None:
     states, gold = states_of(), gold_of()
-    learning = head_of(pairs=8).loss(states, gold, Draw(1, 1))["everywhere"]
+    learning = head_of(span_classifier={"width": 8}).loss(states, gold, Draw(1, 1))["spans"]
     assert float(learning.denominator) == sum(LENGTHS)
     assert float(learning.numerator) > 0
-    assert "everywhere" not in head_of(pairs=8, everywhere_weight=0.0).loss(states, gold, Draw(1, 1))
-    assert "everywhere" not in head_of(pairs=0).loss(states, gold, Draw(1, 1))
+    assert "spans" not in head_of(span_classifier={"width": 8, "loss_weight": 0.0}).loss(states, gold, Draw(1, 1))
+    assert "spans" not in head_of(span_classifier={"width": 0}).loss(states, gold, Draw(1, 1))
 
 
 @torch.no_grad()
-def test_what_the_pairs_say_alone_has_its_share_in_the_score() -> None:
-    head, states = head_of(pairs=8, boundary_prior=0.6), states_of((9, 4))
-    assert head.denoiser.pairs is not None
-    torch.nn.init.zeros_(head.denoiser.pairs.linear.bias)
-    plain, checked = (
-        head.propose(states, decoding(head, score=1e-9, check_share=share), Draw(0)).on_host() for share in (0.0, 0.3)
-    )
-    table = head.denoiser.pairs(states.words).softmax(1)  # (B, 1 + C, M, M)
+def test_the_span_classifier_rescores_what_is_found() -> None:
+    head, states = head_of(span_classifier={"width": 8}), states_of((9, 4))
+    assert head.span_classifier is not None
+    torch.nn.init.zeros_(head.span_classifier.spans.linear.bias)
+    plain, both = (head.propose(states, decoding(head, score=1e-9, score_share=share), Draw(0)).on_host() for share in (0.0, 0.3))
+    table = head.span_classifier.spans(states.words).softmax(1)  # (B, 1 + C, M, M)
     assert len(plain["score"]) > 5
-    assert np.array_equal(plain["place"], checked["place"])
-    for (sentence, first, last, label, _), score, both in zip(plain["place"], plain["score"], checked["score"], strict=True):
-        alone_says = float(table[int(sentence), 1 + int(label), int(first), int(last)])
-        assert both == pytest.approx(score**0.7 * alone_says**0.3, rel=1e-4)
-    unlearned = head_of(pairs=8, boundary_prior=0.6, everywhere_weight=0.0)
-    ways = [unlearned.propose(states, decoding(unlearned, score=1e-9, check_share=s), Draw(0)).on_host() for s in (0.0, 0.3)]
+    assert np.array_equal(plain["place"], both["place"])
+    for (sentence, label, first, last), score, together in zip(plain["place"], plain["score"], both["score"], strict=True):
+        probability = float(table[sentence, 1 + label, first, last])
+        assert together == pytest.approx(score**0.7 * probability**0.3, rel=1e-4)
+    unlearned = head_of(span_classifier={"width": 8, "loss_weight": 0.0})
+    ways = [unlearned.propose(states, decoding(unlearned, score=1e-9, score_share=s), Draw(0)).on_host() for s in (0.0, 0.3)]
     assert np.array_equal(ways[0]["score"], ways[1]["score"])
 
 
-def test_a_sample_starts_from_noise_of_its_own_and_a_seed_from_its() -> None:
-    head = head_of()
+def test_every_sample_and_every_seed_start_from_noise_of_their_own() -> None:
+    head = head_of(span_classifier={"width": 0})
     head.denoiser = perfect = Perfect(0, 1, 2)  # type: ignore[assignment]
     for seed in (0, 0, 1):
         head.propose(states_of((9,)), decoding(head, spans=30, steps=1, samples=2), Draw(seed))
@@ -213,10 +207,10 @@ def test_a_sample_starts_from_noise_of_its_own_and_a_seed_from_its() -> None:
 
 @torch.no_grad()
 def test_with_samples_a_score_does_not_depend_on_the_threshold_asked_for() -> None:
-    head, states = head_of(boundary_prior=0.6), states_of((9, 4))
+    head, states = head_of(), states_of((9, 4))
     loose, strict = (
         head.decode(head.propose(states, asked, Draw(0)).on_host(), 2, asked)
-        for asked in (decoding(head, score=score, samples=3, check_share=0.0) for score in (0.05, 0.15))
+        for asked in (decoding(head, score=score, samples=3, score_share=0.0) for score in (0.05, 0.15))
     )
     known = {(place, e.label, e.fragments): e.score for place, listed in enumerate(loose) for e in listed}
     kept = {(place, e.label, e.fragments): e.score for place, listed in enumerate(strict) for e in listed}

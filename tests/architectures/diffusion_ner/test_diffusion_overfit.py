@@ -1,5 +1,6 @@
 """Sixteen sentences can be learned by heart, a small corpus teaches something, and the spans put in are really read."""
 
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +10,9 @@ from by_heart import Learned, best_until, learned_by_heart
 
 import anyner
 from anyner.architectures.diffusion_ner.head import Head
-from anyner.architectures.diffusion_ner.swap import swap
 from anyner.architectures.draw import Draw
 from anyner.encoding.batch import training_batch
-from anyner.encoding.gold import Example
+from anyner.encoding.examples import Example
 from anyner.layers.contiguous import Entities
 from anyner.text.align import to_words
 from anyner.training.config import Recipe
@@ -21,7 +21,7 @@ from anyner.training.config import Recipe
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory: pytest.TempPathFactory) -> Learned:
     folder = tmp_path_factory.mktemp("diffusion")
-    head = {"feed_forward": 128, "pairs": 32, "pairs_dropout": 0.0}
+    head = {"feed_forward": 128, "span_classifier": {"width": 32, "dropout": 0.0}}
     return learned_by_heart(folder, "diffusion_ner", head, epochs=14, enough=0.98)
 
 
@@ -31,7 +31,9 @@ def test_sixteen_sentences_are_learned_by_heart(learned: Learned) -> None:
     assert anyner.evaluate(recognizer, documents).strict.f1 == pytest.approx(best)
 
 
-def test_with_little_noise_spans_follow_what_was_put_in(learned: Learned) -> None:
+def test_with_little_noise_spans_follow_what_was_put_in(learned: Learned, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "benchmarks"))
+    swap = import_module("papers.swap").swap
     recognizer, documents = learned.recognizer, learned.documents
     head = recognizer.model.eval().head
     assert isinstance(head, Head)
@@ -73,7 +75,7 @@ def test_seventy_three_sentences_teach_something(tmp_path: Path) -> None:
     recipe = Recipe.of(
         {
             "data": {"synthetic": {"contiguous": True, "train": 73, "dev": 20, "test": 1}},
-            "encoder": {"fresh_width": 64, "fresh_layers": 1, "fresh_vocabulary": 800},
+            "encoder": {"scratch": {"width": 64, "layers": 1, "vocabulary": 800}},
             "architecture": "diffusion_ner",
             "head": {"width": 64, "feed_forward": 128, "spans": 30},
             "training": {"epochs": 16, "batch_sentences": 8, "encoder_lr": 4e-3, "head_lr": 4e-3, "passages": False},

@@ -65,7 +65,7 @@ def algorithm_1(places: list[Place], scores: list[float], u: float, k: float, de
 def test_soft_nms_equals_algorithm_1(
     largest: int, chosen: dict[tuple[int, tuple[int, int]], tuple[int, float]], u: float, k: float, delta: float
 ) -> None:
-    """Whether all sentences are softened together or each by itself."""
+    """Whether all sentences go in one batch or each in its own."""
     places = sorted((b, label, *span) for (b, span), (label, _) in chosen.items())
     places.sort(key=lambda place: (place[0], place[2], place[3]))
     scores = [float(np.float32(chosen[b, (first, last)][1])) for b, _, first, last in places]

@@ -11,13 +11,13 @@ from head_batches import ENTITIES, LABELS, LENGTHS, PIECE_WIDTH, WIDTH, alone, g
 from torch import Tensor
 
 from anyner.architectures.draw import Draw
-from anyner.architectures.locate_label import head as locate_label_head
+from anyner.architectures.locate_label import network as span_network
+from anyner.architectures.locate_label import targets
 from anyner.architectures.locate_label.config import Config, LocateLabelOptions
 from anyner.architectures.locate_label.head import Head
 from anyner.architectures.locate_label.network import SpanNetwork, SpanReader
-from anyner.architectures.locate_label.seeds import Rule, sampled
-from anyner.architectures.locate_label.targets import Targets, shifted
-from anyner.architectures.settings import CorpusFacts, Decoding
+from anyner.architectures.locate_label.targets import Sampling, Targets, sample_seeds, shift
+from anyner.architectures.settings import CorpusStatistics, Decoding, with_preset
 from anyner.encoding.encoder import Encoder, States
 from anyner.layers.contiguous import Entities
 from anyner.layers.spanpool import Spans
@@ -25,8 +25,9 @@ from anyner.text.align import WordEntity
 
 
 def head_of(seed: int = 0, **settings: object) -> Head:
+    """A small one with the paper's settings unless said otherwise."""
     torch.manual_seed(seed)
-    config = Config.of({"width": 4, "lengths": [1, 2, 3], **settings}, "head")
+    config = Config.of({**Config.PAPER, "width": 4, "lengths": [1, 2, 3], **settings}, "head")
     encoder = cast(Encoder, SimpleNamespace(width=WIDTH, piece_width=PIECE_WIDTH))
     head = Head(config, LABELS, encoder).eval()
     if head.regressor is not None:
@@ -70,49 +71,51 @@ def test_the_split_first_layer_is_the_concatenated_one(sentence_vector: bool) ->
     for network in (head.filter, head.regressor, head.classifier):
         expected = torch.stack([answer_slowly(network, states, span) for span in spans])
         assert torch.allclose(network(reader, flat(spans)), expected, atol=1e-5)
-    everywhere = head.filter.everywhere(states.words, states.cls, 4)
-    assert everywhere.shape == (3, 4, 5, 1)
+    table = head.filter.all_spans(states.words, states.cls, 4)
+    assert table.shape == (3, 4, 5, 1)
     for b, first, last in every_span(longest=4):
         expected = answer_slowly(head.filter, states, (b, first, last))
-        assert torch.allclose(everywhere[b, last - first, first], expected, atol=1e-5)
+        assert torch.allclose(table[b, last - first, first], expected, atol=1e-5)
 
 
-def test_boundaries_move_by_rounded_offsets_within_the_sentence() -> None:
+def test_boundaries_shift_by_rounded_offsets_within_the_sentence() -> None:
     seeds = Spans(torch.tensor([0, 0, 0, 0, 1]), torch.tensor([2, 2, 2, 2, 0]), torch.tensor([3, 3, 3, 3, 0]))
     offsets = torch.tensor([[-0.5, 0.5], [-9.0, 9.0], [0.49, -0.51], [3.0, -3.0], [1.0, 1.0]])
-    moved = shifted(seeds, offsets, torch.tensor([5, 0]))
-    assert moved.first.tolist() == [2, 0, 2, 2, 0]  # the fourth would end before it begins: it stays
-    assert moved.last.tolist() == [4, 5, 2, 3, 0]
+    shifted = shift(seeds, offsets, torch.tensor([5, 0]))
+    assert shifted.first.tolist() == [2, 0, 2, 2, 0]  # the fourth would end before it begins: it stays
+    assert shifted.last.tolist() == [4, 5, 2, 3, 0]
 
 
-def test_moved_spans_are_labelled_by_the_entity_they_overlap_most() -> None:
+def test_shifted_spans_are_labelled_by_the_entity_they_overlap_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(targets, "EXTRA_NEGATIVES", 99)
     states, gold = states_of(), gold_of()
     entities = Entities.of(gold.host)
-    seeds = sampled(LENGTHS, entities, Rule((1, 2, 3), 0.65, 0, 99), np.zeros((3, 99), dtype=np.float32))
-    targets = Targets.of(states, seeds, entities, 0.65)
-    assert int(targets.positive.sum()) == 5
+    seeds = sample_seeds(LENGTHS, entities, Sampling((1, 2, 3), 0.65, 0), np.zeros((3, 99), dtype=np.float32))
+    found = Targets.of(states, seeds, entities, 0.65)
+    assert int(found.positive.sum()) == 5
     spans = [(0, 0, 4), (0, 0, 3), (0, 1, 2), (0, 1, 3), (1, 0, 0), (2, 0, 2)]
-    label, iou = targets.labels_at(flat(spans), 1.0)
+    label, iou = found.labels_at(flat(spans), 1.0)
     assert label.tolist() == [1, 0, 2, 0, 2, 0]
     assert iou.tolist() == pytest.approx([1.0, 0.8, 1.0, 2 / 3, 1.0, 0.0])
-    label, _ = targets.labels_at(flat(spans), 0.65)
+    label, _ = found.labels_at(flat(spans), 0.65)
     assert label.tolist() == [1, 1, 2, 2, 2, 0]
-    for number in range(len(targets.seeds)):
-        if targets.positive[number]:
-            b, first, last = (int(getattr(targets.seeds, name)[number]) for name in ("sentence", "first", "last"))
-            left, right = targets.offsets[number].tolist()
+    for number in range(len(found.seeds)):
+        if found.positive[number]:
+            b, first, last = (int(getattr(found.seeds, name)[number]) for name in ("sentence", "first", "last"))
+            left, right = found.offsets[number].tolist()
             assert (b, first + left, last + right) in {(0, 0, 4), (0, 1, 2), (1, 0, 0)}
 
 
 @torch.no_grad()
-def test_the_losses_are_weighted_means_over_the_examples() -> None:
+def test_the_losses_are_weighted_means_over_the_examples(monkeypatch: pytest.MonkeyPatch) -> None:
     """All negatives drawn: the parts equal a loop over all seeds."""
-    head, states, gold = head_of(spare_negatives=99, positive_iou=0.65), states_of(), gold_of()
+    monkeypatch.setattr(targets, "EXTRA_NEGATIVES", 99)
+    head, states, gold = head_of(positive_iou=0.65), states_of(), gold_of()
     assert head.filter is not None and head.regressor is not None
     parts = head.loss(states, gold, Draw(0))
     spans = [*every_span(longest=3), (0, 0, 4)]  # the entity of five words is no seed and is added
     entities = {(0, 0, 4): 1, (0, 1, 2): 2, (1, 0, 0): 2}
-    filtered = moved = labelled_ = 0.0
+    filtered = regressed = labelled = 0.0
     positives = 0
     for b, first, last in spans:
         own = {span: _iou((first, last), span[1:]) for span in entities if span[0] == b}
@@ -124,23 +127,23 @@ def test_the_losses_are_weighted_means_over_the_examples() -> None:
         if iou > 0.65:
             assert nearest is not None
             positives += 1
-            wanted = (nearest[1], nearest[2] + 1)
-            moved += sum(_smooth(o) for o in (left - (wanted[0] - first), right - (wanted[1] - last - 1)))
+            target = (nearest[1], nearest[2] + 1)
+            regressed += sum(_smooth(o) for o in (left - (target[0] - first), right - (target[1] - last - 1)))
             here = (first + left, last + 1 + right)
-            shared, around = min(here[1], wanted[1]) - max(here[0], wanted[0]), max(here[1], wanted[1]) - min(here[0], wanted[0])
-            moved += 1 - shared / around
+            shared, union = min(here[1], target[1]) - max(here[0], target[0]), max(here[1], target[1]) - min(here[0], target[0])
+            regressed += 1 - shared / union
         n = LENGTHS[b]
         to = (min(max(first + int(np.floor(left + 0.5)), 0), n - 1), min(max(last + int(np.floor(right + 0.5)), 0), n - 1))
         to = to if to[0] <= to[1] else (first, last)
         label = entities.get((b, *to), 0)
         closest = max((_iou(to, span[1:]) for span in entities if span[0] == b), default=0.0)
         loss = -float(answer_slowly(head.classifier, states, (b, *to)).log_softmax(-1)[label])
-        labelled_ += loss * (1.0 if label else 1 - closest)
+        labelled += loss * (1.0 if label else 1 - closest)
     assert float(parts["filter"].numerator) == pytest.approx(filtered, rel=1e-4)
     assert float(parts["filter"].denominator) == len(spans)
-    assert float(parts["regressor"].numerator) == pytest.approx(moved, rel=1e-4)
+    assert float(parts["regressor"].numerator) == pytest.approx(regressed, rel=1e-4)
     assert float(parts["regressor"].denominator) == positives == 5
-    assert float(parts["classifier"].numerator) == pytest.approx(labelled_, rel=1e-4)
+    assert float(parts["classifier"].numerator) == pytest.approx(labelled, rel=1e-4)
     assert float(parts["classifier"].denominator) == len(spans)
     assert [parts[name].weight for name in ("filter", "regressor", "classifier")] == [1.0, 0.1, 1.0]
 
@@ -169,10 +172,11 @@ def test_the_loss_of_a_batch_is_the_sum_of_its_sentences() -> None:
 
 
 @torch.no_grad()
-def test_labels_that_are_not_annotated_give_no_loss() -> None:
+def test_labels_that_are_not_annotated_give_no_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(targets, "EXTRA_NEGATIVES", 99)
     states, annotated = states_of((6,)), [frozenset({"A"})]
     gold = gold_of((6,), [[WordEntity("A", ((0, 2),))]], annotated)
-    head = head_of(spare_negatives=99)
+    head = head_of()
     before = head.loss(states, gold, Draw(0))
     meeting = [span for span in every_span((6,), longest=3) if span[1] <= 1]
     assert float(before["filter"].denominator) == len(meeting), "what meets no known entity may be one that nobody marked"
@@ -183,8 +187,8 @@ def test_labels_that_are_not_annotated_give_no_loss() -> None:
 
 SWITCHES: list[dict[str, Any]] = [
     {}, {"filter": False}, {"regressor": False}, {"filter": False, "regressor": False}, {"soft_examples": False},
-    {"loss_compat": True}, {"classifier_loss": "focal"}, {"sentence_vector": True}, {"pairs": 8},
-    {"offsets": "tanh"}, {"offsets": "sigmoid"},
+    {"sentence_vector": True}, {"boundary_product": True}, {"span_classifier": {"width": 8}},
+    {"span_classifier": {"width": 8, "loss_weight": 0.0}}, {"span_classifier": {"width": 8, "read_by_labels": False}},
 ]  # fmt: skip
 
 
@@ -211,7 +215,7 @@ def test_every_switch_is_finite_and_gradients_reach_every_parameter(settings: di
 @pytest.mark.parametrize(
     "settings", [{}, {"filter": False}, {"regressor": False}, {"filter": False, "regressor": False}], ids=str
 )
-def test_proposals_are_the_moved_survivors_each_once(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_proposals_are_the_shifted_survivors_each_once(settings: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     head, states = head_of(**settings), states_of()
     expected: dict[tuple[int, int, int], float] = {}
     for seed in every_span(longest=3):
@@ -220,11 +224,11 @@ def test_proposals_are_the_moved_survivors_each_once(settings: dict[str, Any], m
             continue
         span = seed
         if head.regressor is not None:
-            moved = shifted(flat([seed]), answer_slowly(head.regressor, states, seed)[None], torch.tensor(LENGTHS) - 1)
-            span = (seed[0], int(moved.first), int(moved.last))
+            to = shift(flat([seed]), answer_slowly(head.regressor, states, seed)[None], torch.tensor(LENGTHS) - 1)
+            span = (seed[0], int(to.first), int(to.last))
         expected[span] = max(passed, expected.get(span, 0.0))
     for largest in (2**28, 1):  # whole, and a sentence at a time
-        monkeypatch.setattr(locate_label_head, "LARGEST", largest)
+        monkeypatch.setattr(span_network, "LARGEST", largest)
         found = head.propose(states, decoding(head, passing=0.5), Draw(0)).on_host()
         assert len(found["score"]) == len(expected) < (len(every_span(longest=3)) if head.settings.filter else 99)
         for (b, label, first, last), score, passed in zip(
@@ -256,8 +260,8 @@ def test_what_it_can_express() -> None:
 
 def test_lengths_left_open_come_from_the_corpus() -> None:
     def fitted(spans: tuple[int, ...], window: int = 512, **settings: Any) -> tuple[int, ...] | None:
-        facts = CorpusFacts(LABELS, spans, spans, spans, 1, 1, window, False, False)
-        return Config(**settings).fitted(facts).lengths
+        statistics = CorpusStatistics(LABELS, spans, spans, spans, 1, 1, window, False, False)
+        return Config(**settings).fitted(statistics).lengths
 
     assert fitted((1,) * 50 + (4,) * 50) == (1, 2, 3, 4)
     assert fitted((2, 40)) == tuple(range(1, 17))
@@ -269,3 +273,27 @@ def test_lengths_left_open_come_from_the_corpus() -> None:
 def test_a_seed_of_no_word_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one word"):
         Config(lengths=(0, 1))
+
+
+def test_the_preset_is_the_method_of_the_paper() -> None:
+    """The equations are compared above, with heads of these settings; here are its constants and what it has not."""
+    head_keys, option_keys = with_preset(Config, {"preset": "paper"}, {})
+    config, options = Config.of(head_keys, "head"), LocateLabelOptions.of(option_keys, "options")
+    assert config.lengths == (1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 15)  # Table 6
+    assert config.seed_lengths(options.all_lengths) == config.lengths
+    assert (config.positive_iou, config.label_iou, targets.FOCAL_GAMMA) == (0.7, 1.0, 2.0)  # alpha 1, alpha 2, gamma
+    assert (config.filter_weight, config.regressor_weight, config.classifier_weight) == (1.0, 0.1, 1.0)  # lambda
+    assert (options.soft_nms, options.decay, options.decay_iou) == (True, 0.9, 0.6)  # Algorithm 1: u, k
+    assert config.dropout == 0.5
+    head = Head(config, LABELS, cast(Encoder, SimpleNamespace(width=WIDTH, piece_width=PIECE_WIDTH)))
+    assert head.span_classifier is None
+    assert {name.partition(".")[0] for name, _ in head.named_parameters()} == {"filter", "regressor", "classifier"}
+    for network in (head.filter, head.regressor, head.classifier):
+        assert network is not None
+        assert not network.product and network.sentence is None
+    entities = Entities.of(gold_of((9,), [[WordEntity("A", ((2, 3),))]]).host)
+    seeds = head._sampled(states_of((9,)), entities, Draw(0, 1))
+    assert (seeds.iou > 0.7).sum() == 1
+    assert (seeds.iou <= 0.7).sum() == 5 + targets.EXTRA_NEGATIVES
+    parts = head.loss(states_of(), gold_of(), Draw(0, 1))
+    assert list(parts) == ["filter", "regressor", "classifier"]

@@ -16,6 +16,6 @@ def test_sixteen_sentences_are_learned_by_heart(tmp_path: Path, head: dict[str, 
     found = list(recognizer.stream([document.text for document in documents], batch_tokens=64))
     total = Score(0, 0, 0)
     for gold, one in zip(documents, found, strict=True):
-        keys, wanted = {e.key for e in one.entities}, {e.key for e in gold.entities}
-        total += Score(len(keys & wanted), len(keys), len(wanted))
+        keys, expected = {e.key for e in one.entities}, {e.key for e in gold.entities}
+        total += Score(len(keys & expected), len(keys), len(expected))
     assert total.f1 == 1.0

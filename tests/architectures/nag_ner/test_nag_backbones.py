@@ -1,16 +1,13 @@
-"""Decoders that are taken over, and all three spaces, from training to prediction."""
+"""Pretrained decoders, and all three output spaces, from training to prediction."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from checkpoints import DOCUMENTS, trained
-from transformers import AutoModel, AutoModelForMaskedLM
+from transformers import AutoModel
 
 from anyner.architectures.nag_ner.head import Head
-from anyner.architectures.nag_ner.spaces import PiecesOut
-from anyner.errors import AnynerError
 
 
 @pytest.mark.parametrize("kind", ["bart", "t5", "bert"])
@@ -26,38 +23,14 @@ def test_a_decoder_is_taken_over(kind: str, tmp_path: Path) -> None:
         "t5": lambda: whole.decoder.block[0].layer[2].DenseReluDense.wo,
         "bert": lambda: whole.encoder.layer[-1].output.dense,
     }[kind]()
-    assert torch.allclose(head.writer.decoder.each_layer[0].feed.output.weight, theirs.weight, atol=1e-5)
+    assert torch.allclose(head.network.decoder.each_layer[0].feed.output.weight, theirs.weight, atol=1e-5)
     assert len(recognizer.predict([document.text for document in DOCUMENTS])) == len(DOCUMENTS)
 
 
 @pytest.mark.parametrize("space", ["sentence", "vocab"])
-def test_pieces_are_written_and_read_off_as_words(space: str, tmp_path: Path) -> None:
+def test_pieces_are_generated_and_become_words(space: str, tmp_path: Path) -> None:
     recognizer = trained(tmp_path, "nag_ner", "bert", rate=3e-3, space=space)
     loose = {"start": 0.05, "score": 0.05}
     for document in recognizer.predict([document.text for document in DOCUMENTS], thresholds=loose):
         for entity in document.entities:
             assert all(document.text[start:end].strip() for start, end in entity.fragments)
-
-
-def test_writing_in_pieces_can_start_from_the_head_for_masked_words(tmp_path: Path) -> None:
-    recognizer = trained(tmp_path, "nag_ner", "bert", rate=1e-9, whole=AutoModelForMaskedLM, space="sentence", mlm_head=True)
-    head = recognizer.model.head
-    assert isinstance(head, Head)
-    assert isinstance(head.writer.out, PiecesOut)
-    transform = AutoModelForMaskedLM.from_pretrained(tmp_path / "checkpoint").cls.predictions.transform
-    assert torch.allclose(head.writer.out.transform.weight, transform.dense.weight, atol=1e-5)
-    assert torch.allclose(head.writer.out.norm.weight, transform.LayerNorm.weight, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("kind", "settings", "said"),
-    [
-        ("bert", {"space": "pointer"}, "writing in pieces"),
-        ("bert", {"space": "sentence", "width": 16}, "set head.width"),
-    ],
-)
-def test_a_head_for_masked_words_that_does_not_fit_is_told(
-    kind: str, settings: dict[str, Any], said: str, tmp_path: Path
-) -> None:
-    with pytest.raises(AnynerError, match=said):
-        trained(tmp_path, "nag_ner", kind, whole=AutoModelForMaskedLM, mlm_head=True, **settings)

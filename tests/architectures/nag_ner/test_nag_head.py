@@ -1,37 +1,28 @@
-"""The head as a whole: losses, all switches, decoding from certain scores, and what must not depend on what."""
+"""The head as a whole: losses, all settings, decoding from certain scores, and what must not depend on what."""
 
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from head_batches import (
-    ENTITIES,
-    INEXPRESSIBLE,
-    LABELS,
-    LENGTHS,
-    assert_no_target,
-    assert_opinions_are_written,
-    gold_of,
-    states_of,
-)
+from head_batches import INEXPRESSIBLE, LABELS, LENGTHS, assert_no_target, gold_of, states_of
 from nag_batches import decoding, head_of
 from stand_ins import FakeEncoder, entities_alone_and_together
+from test_nag_search import everything
 
 from anyner.architectures.draw import Draw
 from anyner.architectures.nag_ner.config import Config
 from anyner.architectures.nag_ner.decode import decode
-from anyner.architectures.nag_ner.targets import stretches
-from anyner.architectures.settings import CorpusFacts
+from anyner.architectures.settings import CorpusStatistics
+from anyner.errors import AnynerError
 from anyner.text.align import WordEntity
 
-SWITCHES: list[dict[str, Any]] = [
-    {}, {"space": "sentence"}, {"space": "vocab"}, {"tail": False}, {"starts": False}, {"start_positions": False},
-    {"head_word": False}, {"causal": True}, {"negatives": 0, "spare_negatives": 0}, {"layers": 1}, {"contiguous": True},
-    {"decoder": "encoder", "width": None}, {"longest": 1}, {"farthest": 4}, {"writing": "positions"},
-    {"copied": False}, {"check": 4}, {"links": 4}, {"links": 4, "contiguous": True},
+SETTINGS: list[dict[str, Any]] = [
+    {}, {"space": "sentence"}, {"space": "vocab"}, {"tail": False}, {"start_classifier": "none"}, {"start_classifier": "linear"},
+    {"block_inputs": "positions"}, {"block_inputs": "none"}, {"causal": True}, {"negatives": 0}, {"negatives": "all"},
+    {"layers": 1}, {"contiguous": True}, {"decoder": "encoder", "width": None}, {"longest": 1}, {"farthest": 4},
+    {"loss": "positions"}, {"one_more_block": False}, {"span_classifier": {"width": 4}},
 ]  # fmt: skip
 
 
@@ -40,22 +31,23 @@ def test_what_the_settings_cannot_express_is_no_target(settings: dict[str, Any],
     assert_no_target(head_of(**settings).eval(), entity)
 
 
-def test_what_other_models_hold_is_written() -> None:
-    assert_opinions_are_written(head_of(opinions=1.0), head_of())
-
-
-@pytest.mark.parametrize("switches", SWITCHES, ids=str)
-def test_all_switches_learn_and_propose(switches: dict[str, Any]) -> None:
-    head = head_of(**switches).train()
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_all_settings_learn_and_propose(settings: dict[str, Any]) -> None:
+    head = head_of(**settings).train()
     parts = head.loss(states_of(), gold_of(), Draw(0, 1))
     sum((part.numerator for part in parts.values()), torch.zeros(())).backward()  # type: ignore[no-untyped-call]
     resting = [name for name, one in head.named_parameters() if one.grad is None or not one.grad.abs().sum()]
-    off = ("ranks", "of_starts", "start_norm") if switches.get("start_positions") is False else ()
-    # the bias of keys moves all words alike, and with few blocks some places are never asked
-    allowed = (*off, "word_places", "pointed.bias", "places", "writer.tail.special", "own_positions", "of_words", "word_norm")
+    off = ("ranks", "start_projection") if settings.get("block_inputs") == "none" else ()
+    # the bias of keys moves all words alike, and with few blocks some positions are never asked
+    allowed = (*off, "positions", "key.bias", "last_word.special", "word_projection", "start_norm")
     assert not [name for name in resting if not any(part in name for part in allowed)], resting
     head.eval()
-    for options in ({}, {"decoding": "greedy"}, {"alternatives": 1}):
+    every: list[dict[str, Any]] = [
+        {},
+        {"more": "argmax"},
+        *([{"decoding": "greedy"}] if head.settings.loss == "positions" else []),
+    ]
+    for options in every:
         asked = decoding(head, **options)
         with torch.no_grad():
             found = head.decode(head.propose(states_of(), asked, Draw(0)).on_host(), len(LENGTHS), asked)
@@ -66,20 +58,20 @@ def test_all_switches_learn_and_propose(switches: dict[str, Any]) -> None:
 
 
 @torch.no_grad()
-def test_the_types_and_units_wanted_are_those_of_the_entities() -> None:
-    head, states, gold = head_of(negatives=0, spare_negatives=1), states_of(), gold_of()
+def test_the_targets_are_those_of_the_entities() -> None:
+    head, states, gold = head_of(negatives=0), states_of(), gold_of()
     parts = head.loss(states, gold, Draw(0, 1))
     # entities of the first sentence: words 0 to 4 (five, so one does not fit), 1 to 2, 0 and 3; of the second: its only word
     units = (4 + 1) + (2 + 1) + (2 + 1) + (1 + 1)
-    others = 1 + 0 + 1 + 3  # a word each where one begins nothing, and one more entity at each of the three words that begin any
-    assert float(parts["types"].denominator) == 4 + others
-    assert float(parts["writing"].denominator) == units + 2 * others
+    others = 1 + 0 + 1 + 3  # a word each where one starts nothing, and one more block at each of the three words that start any
+    assert float(parts["labels"].denominator) == 4 + others
+    assert float(parts["words"].denominator) == units + 2 * others
     assert float(parts["last words"].denominator) == 4
     assert float(parts["starts"].denominator) == sum(LENGTHS)
 
 
 @pytest.mark.parametrize("entities", [[[], [], []], [[WordEntity("A", ((0, length),))] for length in LENGTHS]])
-@pytest.mark.parametrize("settings", [{}, {"space": "sentence"}, {"starts": False}, {"negatives": 0, "spare_negatives": 0}])
+@pytest.mark.parametrize("settings", [{}, {"space": "sentence"}, {"start_classifier": "none"}, {"loss": "positions"}])
 def test_batches_without_entities_or_full_of_them_are_finite(entities: list[list[WordEntity]], settings: dict[str, Any]) -> None:
     parts = head_of(**settings).loss(states_of(), gold_of(entities=entities), Draw(0, 1))
     assert all(torch.isfinite(part.numerator) and torch.isfinite(part.denominator) for part in parts.values())
@@ -89,7 +81,7 @@ def test_batches_without_entities_or_full_of_them_are_finite(entities: list[list
 @pytest.mark.parametrize("contiguous", [False, True])
 def test_a_sentence_alone_has_the_same_loss_and_entities(space: str, contiguous: bool) -> None:
     head = head_of(seed=2, space=space, contiguous=contiguous, negatives=9)
-    entities = entities_alone_and_together(head, decoding(head), "writing")
+    entities = entities_alone_and_together(head, decoding(head), "words")
     assert entities > 2 or space != "pointer", "with random weights pieces hardly ever spell a word"
 
 
@@ -98,75 +90,76 @@ def test_labels_that_are_not_annotated_give_no_loss() -> None:
     states, gold = states_of((5,)), gold_of((5,), [[WordEntity("A", ((1, 4),))]], [frozenset({"A"})])
     head = head_of()
     before = head.loss(states, gold, Draw(0))
-    head.writer.types.bias[2:] += 5.0  # B and C
+    head.network.types.bias[2:] += 5.0  # B and C
     after = head.loss(states, gold, Draw(0))
-    assert float(before["types"].denominator) == float(before["starts"].denominator) == 1
-    assert float(before["types"].numerator) == pytest.approx(float(after["types"].numerator), rel=1e-5)
+    assert float(before["labels"].denominator) == float(before["starts"].denominator) == 1
+    assert float(before["labels"].numerator) == pytest.approx(float(after["labels"].numerator), rel=1e-5)
 
 
-def test_the_place_of_a_word_is_read_from_the_encoders_own_table() -> None:
+def test_the_position_of_a_word_is_read_from_the_encoders_own_table() -> None:
     encoder = FakeEncoder()
     head = head_of(encoder=encoder)
-    shared = head.writer._positions[0]
+    shared = head.network._table[0]
     assert shared is not None
     assert encoder.tables.positions is not None
     assert shared.weight.data_ptr() == encoder.tables.positions.weight.data_ptr()
-    assert not any("_positions" in name for name in head.state_dict()), "it stays the encoder's"
+    assert not any("_table" in name for name in head.state_dict()), "it stays the encoder's"
     parts = head.loss(states_of(), gold_of(), Draw(0, 1))
-    parts["writing"].numerator.backward()  # type: ignore[no-untyped-call]
+    parts["words"].numerator.backward()  # type: ignore[no-untyped-call]
     assert encoder.tables.positions.weight.grad is not None
     assert encoder.tables.positions.weight.grad[1].abs().sum() > 0, "piece 0 stands one row further, as the encoder has it"
-    assert head_of(encoder=FakeEncoder(positions=False)).writer.own_positions is not None
+    assert head_of(encoder=FakeEncoder(positions=False)).network.start_positions is not None
 
 
-def certain(entities: list[tuple[int, int, WordEntity]], longest: int) -> dict[str, np.ndarray[Any, Any]]:
-    """Proposals of blocks that are sure of one entity each: (sentence, rank, entity)."""
-    rows = len(entities)
-    words = np.zeros((rows, 2, longest), dtype=np.int64)
-    for row, (_, _, entity) in zip(words, entities, strict=True):
-        row[0, : len(entity.word_indices)] = np.array(entity.word_indices) - entity.first
-    counts = np.array([[len(entity.word_indices), 1] for _, _, entity in entities])
+def certain(entities: list[tuple[int, WordEntity]], longest: int) -> dict[str, np.ndarray[Any, Any]]:
+    """Proposals of blocks that are sure of one entity each: (sentence, entity)."""
+    words = np.zeros((len(entities), 2, longest), dtype=np.int64)
+    for own, (_, entity) in zip(words, entities, strict=True):
+        own[0, : len(entity.word_indices)] = np.array(entity.word_indices) - entity.first
     return {
-        "place": np.array([[s, e.first, rank] for s, rank, e in entities]),
-        "start": np.ones(rows),
-        "score": np.tile([0.81, 0.36], (rows, 1)),
-        "label": np.array([[LABELS.index(e.label)] * 2 for _, _, e in entities]),
-        "count": counts,
+        "place": np.array([[sentence, entity.first] for sentence, entity in entities]),
+        "start": np.ones(len(entities)),
+        "score": np.tile([0.81, 0.36], (len(entities), 1)),
+        "label": np.array([[LABELS.index(entity.label)] * 2 for _, entity in entities]),
+        "count": np.array([[len(entity.word_indices), 1] for _, entity in entities]),
         "words": words,
-        "long_score": np.zeros(rows),
-        "long_label": np.zeros(rows, dtype=np.int64),
-        "last": np.array([e.last for _, _, e in entities]),
     }
 
 
 def test_certain_blocks_give_exactly_their_entities() -> None:
     head = head_of()
-    wanted = [
-        (0, 0, WordEntity("A", ((0, 2),))), (0, 1, WordEntity("A", ((0, 1), (3, 4)))), (0, 0, WordEntity("B", ((1, 2),))),
-        (1, 0, WordEntity("C", ((0, 1),))), (1, 1, WordEntity("B", ((0, 1),))),
+    entities = [
+        (0, WordEntity("A", ((0, 2),))), (0, WordEntity("A", ((0, 1), (3, 4)))), (0, WordEntity("B", ((1, 2),))),
+        (1, WordEntity("C", ((0, 1),))), (1, WordEntity("B", ((0, 1),))),
     ]  # fmt: skip
-    found = decode(certain(wanted, 4), 3, decoding(head))
+    found = decode(certain(entities, 4), 3, decoding(head))
     assert [{(e.label, e.fragments) for e in own} for own in found] == [
-        {(e.label, e.fragments) for s, _, e in wanted if s == number} for number in range(3)
+        {(e.label, e.fragments) for s, e in entities if s == number} for number in range(3)
     ]
-    assert decode(certain(wanted, 4), 3, decoding(head, {"start": 0.05, "score": 0.9})) == [[], [], []]
-    apart = decode(certain(wanted, 4), 3, decoding(head, {"start": 0.05, "score": 0.9, "gaps": 0.3}))
+    assert decode(certain(entities, 4), 3, decoding(head, {"start": 0.05, "score": 0.9})) == [[], [], []]
+    apart = decode(certain(entities, 4), 3, decoding(head, {"start": 0.05, "score": 0.9, "discontinuous": 0.3}))
     assert [[e.fragments for e in own] for own in apart] == [[((0, 1), (3, 4))], [], []]
 
 
 def test_a_second_block_takes_its_next_best_where_the_first_was_as_sure() -> None:
-    twice = [(0, 0, WordEntity("A", ((2, 4),))), (0, 1, WordEntity("A", ((2, 4),)))]
+    twice = [(0, WordEntity("A", ((2, 4),)))] * 2
     found = decode(certain(twice, 4), 1, decoding(head_of()))
     assert {e.fragments for e in found[0]} == {((2, 4),), ((2, 3),)}
 
 
-def test_what_does_not_fit_is_taken_to_its_last_word() -> None:
-    blocks = certain([(0, 0, WordEntity("A", ((1, 3),)))], 4)
-    blocks["last"][0], blocks["long_score"][0], blocks["long_label"][0] = 7, 0.95, 2
-    assert [(e.label, e.fragments) for e in decode(blocks, 1, decoding(head_of()))[0]] == [(LABELS[2], ((1, 8),))]
+@torch.no_grad()
+def test_what_does_not_fit_is_found_by_its_last_word() -> None:
+    head, states = head_of(longest=1, farthest=5), states_of((5,))
+    assert head.network.last_word is not None and isinstance(head.network.output.special, torch.nn.Linear)
+    head.network.output.special.bias[:] = torch.tensor([-20.0, 20.0])  # never the end, always more
+    asked = decoding(head, {"start": 0.05, "score": 0.0, "discontinuous": 0.0})
+    proposals = head.propose(states, asked, Draw(0))
+    entities = head.decode(proposals.on_host(), 1, asked)[0]
+    assert entities and all(len(entity.fragments) == 1 for entity in entities)
+    assert {len(entity.word_indices) for entity in entities} & {2, 3, 4, 5}, "longer than a block"
 
 
-FACTS = CorpusFacts(
+FACTS = CorpusStatistics(
     labels=LABELS, lengths=(1,) * 300 + (9,), spans=(1, 7), piece_lengths=(2,) * 300 + (19,), most_at_one_word=3,
     most_in_a_document=3,    most_words=512, encoder_decoder=False,
     discontinuous=True,
@@ -188,52 +181,56 @@ def test_what_is_open_is_chosen_from_the_corpus() -> None:
     assert (half.decoder, half.space, half.longest) == ("pretrained", "sentence", 2)
 
 
-def test_what_cannot_be_written_is_told() -> None:
+def test_what_cannot_be_generated_is_reported() -> None:
     config = Config(longest=2, farthest=4, most_at_one_word=1, contiguous=False, space="pointer", tail=True)
     entities = [
         WordEntity("A", ((0, 2),)), WordEntity("A", ((0, 1),)), WordEntity("A", ((1, 4),)), WordEntity("A", ((2, 3), (8, 9))),
         WordEntity("A", ((3, 5), (6, 7))),
     ]  # fmt: skip
-    fine, begun, long, far, gapped = config.unreachable(entities, [1] * 9)
-    assert fine is None and long is None, "one without gaps is found by its last word"
-    for reason, key in ((begun, "most_at_one_word"), (far, "farthest"), (gapped, "longest")):
+    fine, started, long, far, discontinuous = config.unreachable(entities, [1] * 9)
+    assert fine is None and long is None, "a contiguous one is found by its last word"
+    for reason, key in ((started, "most_at_one_word"), (far, "farthest"), (discontinuous, "longest")):
         assert reason is not None
         assert key in reason
 
 
-def test_a_warm_up_copies_stretches_and_looks_at_no_entity() -> None:
-    head, states = head_of(copy_epochs=2), states_of()
-    with_entities, without = (
-        {name: float(part.numerator.detach()) for name, part in head.loss(states, gold_of(entities=own), Draw(0, 2)).items()}
-        for own in (ENTITIES, [[], [], []])
-    )
-    assert with_entities == without
-    assert set(without) == {"copying"}
-    assert set(head.loss(states, gold_of(), Draw(0, 3))) == {"starts", "types", "writing", "last words"}
-    chosen = np.array([[True, False, False, True, False]] * 2)
-    gold = stretches((5, 2), chosen, 3)
-    words = [tuple(gold.words[begin:end].tolist()) for begin, end in pairwise(gold.offsets)]
-    assert words == [(0,), (0, 1), (0, 1, 2), (3,), (3, 4), (0,), (0, 1)]
-    assert gold.sentence.tolist() == [0, 0, 0, 0, 0, 1, 1]
-
-
-def test_nothing_to_copy_is_finite(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("anyner.architectures.nag_ner.head.COPIED", 0.0)
-    part = head_of(copy_epochs=1).loss(states_of(), gold_of(), Draw(0, 1))["copying"]
-    assert float(part.numerator.detach()) == float(part.denominator) == 0
-    part.numerator.backward()  # type: ignore[no-untyped-call]
+@torch.no_grad()
+@pytest.mark.parametrize(("more", "asked"), [(0.5, 1), (0.3, 2), (0.1, 3), ("argmax", 1)])
+def test_a_further_entity_is_asked_for_where_it_is_likely_enough(more: float | str, asked: int) -> None:
+    head, states = head_of(most_at_one_word=3), states_of()
+    assert isinstance(head.start_classifier, torch.nn.Sequential)
+    for parameter in head.start_classifier.parameters():
+        parameter.zero_()
+    head.start_classifier[-1].bias[:] = torch.tensor([0.2, 0.48, 0.256, 0.064]).log()  # a second with 0.4, then a third with 0.2
+    blocks, start = head._expected_blocks(states, decoding(head, {"start": 0.7, "score": 0.05}, more=more))
+    assert len(blocks.word) == asked * sum(LENGTHS)
+    assert start.min() == pytest.approx(0.8, abs=1e-3)
+    assert len(head._expected_blocks(states, decoding(head, {"start": 0.9, "score": 0.05}, more=more))[0].word) == 0
 
 
 @torch.no_grad()
-@pytest.mark.parametrize(("more", "asked"), [(0.5, 1), (0.3, 2), (0.1, 3)])
-def test_a_further_entity_is_asked_for_where_it_is_likely_enough(more: float, asked: int) -> None:
-    head, states = head_of(most_at_one_word=3), states_of()
-    assert head.starts is not None
-    for parameter in head.starts.parameters():
-        parameter.zero_()
-    head.starts[-1].bias[:] = torch.tensor([0.2, 0.48, 0.256, 0.064]).log()  # a second with 0.4, then a third with 0.2
-    begun = head._begun(states, decoding(head, {"start": 0.7, "score": 0.05}, more=more))
-    assert len(begun.blocks.word) == asked * sum(LENGTHS)
-    assert begun.start.min() == pytest.approx(0.8, abs=1e-3)
-    assert begun.crowded.tolist() == [asked > 1] * len(begun.blocks.word)
-    assert len(head._begun(states, decoding(head, {"start": 0.9, "score": 0.05}, more=more)).blocks.word) == 0
+def test_the_loss_is_that_of_the_sequence_among_all_sequences() -> None:
+    """Tried out one by one, for a discontinuous entity and for the block of one more entity at its word, where there is none."""
+    head, cost = head_of(tail=False, negatives="all", farthest=5), 0.7
+    assert head.network.gap_cost is not None
+    torch.nn.init.constant_(head.network.gap_cost, cost)
+    torch.nn.init.zeros_(head.network.word_positions)  # sentences are moved back in their window in training
+    states, gold = states_of((5,)), gold_of((5,), [[WordEntity("A", ((0, 1), (2, 4)))]])
+    sentences = head.network.read(states)
+    blocks, _ = head._expected_blocks(states, decoding(head, {"start": 0.0, "score": 0.0}, more=0.0))
+    hidden = head.network(sentences, blocks)
+    scores = head._word_scores(head.network.output(hidden[:, 1:], blocks, sentences), blocks, sentences)
+    loss = 0.0
+    for word, rank, sequence in ((0, 0, (0, 2, 3)), (0, 1, (0,)), *((word, 0, (0,)) for word in range(1, 5))):
+        block = int(((blocks.word == word) & (blocks.rank == rank)).nonzero())
+        end = torch.logaddexp(scores.end[block], scores.more[block])
+        every = everything(scores.placed[block], scores.sizes[block], end, contiguous=False, cost=cost)
+        partition = float(torch.tensor([score for score, _ in every]).logsumexp(0))
+        loss += partition - {found: score for score, found in every}[sequence]
+    assert float(head.loss(states, gold, Draw(0))["words"].numerator) == pytest.approx(loss, rel=1e-4)
+
+
+def test_greedy_decoding_is_refused_where_sequences_were_learned() -> None:
+    with pytest.raises(AnynerError, match=r"options\.decoding: greedy needs a model trained with head\.loss: positions"):
+        decoding(head_of(), decoding="greedy")
+    assert decoding(head_of(loss="positions"), decoding="greedy")

@@ -13,15 +13,15 @@ from anyner.evaluation.evaluate import evaluate_documents
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory: pytest.TempPathFactory) -> Learned:
     folder: Path = tmp_path_factory.mktemp("learned")
-    return learned_by_heart(folder, "nag_ner", {"layers": 1}, epochs=12, contiguous=False)
+    return learned_by_heart(folder, "nag_ner", {"layers": 1, "span_classifier": {"width": 0}}, epochs=12, contiguous=False)
 
 
-def joined(documents: Sequence[Document]) -> Document:
+def in_one_text(documents: Sequence[Document]) -> Document:
     text, entities = "", []
     for document in documents:
-        moved = len(text)
+        offset = len(text)
         for entity in document.entities:
-            fragments = tuple((start + moved, end + moved) for start, end in entity.fragments)
+            fragments = tuple((start + offset, end + offset) for start, end in entity.fragments)
             entities.append(Entity(entity.label, fragments))
         text += document.text + " "
     return Document(text, tuple(entities))
@@ -36,7 +36,7 @@ def test_sixteen_sentences_of_all_shapes_are_learned_by_heart(learned: Learned) 
 @pytest.mark.parametrize(("sentences", "windows", "least_words"), [(20, 1, 290), (34, 2, 400), (62, 3, 700)])
 def test_long_texts_are_read_whole(learned: Learned, sentences: int, windows: int, least_words: int) -> None:
     """The paper names long inputs as its limit. What was learned from single sentences is worth less there, but not nothing."""
-    text = joined((learned.documents * 4)[:sentences])
+    text = in_one_text((learned.documents * 4)[:sentences])
     read = learned.recognizer.windows([text])
     words = [word for window in read for word in window.words]
     assert len(read) == windows

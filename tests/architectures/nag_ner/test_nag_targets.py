@@ -1,4 +1,4 @@
-"""Blocks: each entity has its rank by reach, and its units can be read off again."""
+"""Blocks: each entity has its rank by span length, and its units can be read off again."""
 
 from collections import Counter
 
@@ -7,9 +7,9 @@ from head_batches import LABELS, gold_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyner.architectures.nag_ner.targets import ENDS, GOES_ON, IGNORED, UnitsOfWords, targets_of
+from anyner.architectures.nag_ner.targets import END, FIRST_UNIT, IGNORED, MORE, WordUnits, block_targets
 from anyner.encoding.batch import training_batch
-from anyner.encoding.gold import Example
+from anyner.encoding.examples import Example
 from anyner.encoding.pieces import Frame
 from anyner.text.align import WordEntity
 from anyner.text.windows import Window
@@ -38,33 +38,32 @@ def test_blocks_are_the_entities(batch: list[tuple[Window, list[WordEntity]]], p
     windows = [window for window, _ in batch]
     gold = training_batch([Example.of(window, own, LABELS, None) for window, own in batch], Frame((1,), (2,), 0, 3)).gold
     assert gold is not None
-    units = UnitsOfWords.pieces(windows) if pieces else UnitsOfWords.words(windows)
-    targets = targets_of(gold.host, units, longest, most)
+    targets = block_targets(gold.host, WordUnits.of(windows, pieces=pieces), longest, most)
     expected: Counter[tuple[int, int, int, int, int, tuple[int, ...]]] = Counter()
     for number, (window, own) in enumerate(batch):
         sizes = [len(piece) for piece in window.pieces] if pieces else [1] * len(window.pieces)
-        begins = np.cumsum(sizes) - sizes
+        firsts = np.cumsum(sizes) - sizes
         for word in range(len(sizes)):
-            begun = sorted((entity for entity in own if entity.first == word), key=rank_key)
-            assert targets.starts[number, word] == min(len(begun), most)
-            for rank, entity in enumerate(begun[:most]):
-                spelt = [int(begins[w]) + piece for w in entity.word_indices for piece in range(sizes[w])]
-                row = [*spelt, ENDS] if len(spelt) <= longest else [*spelt[:longest], GOES_ON]
+            started = sorted((entity for entity in own if entity.first == word), key=rank_key)
+            assert targets.starts[number, word] == min(len(started), most)
+            for rank, entity in enumerate(started[:most]):
+                spelled = [FIRST_UNIT + int(firsts[w]) + piece for w in entity.word_indices for piece in range(sizes[w])]
+                row = [*spelled, END] if len(spelled) <= longest else [*spelled[:longest], MORE]
                 row += [IGNORED] * (longest + 1 - len(row))
                 expected[number, word, rank, LABELS.index(entity.label), entity.last, tuple(row)] += 1
     found = Counter(
         (int(s), int(w), int(r), int(y), int(z), tuple(u.tolist()))
         for s, w, r, y, z, u in zip(
-            targets.sentence, targets.word, targets.rank, targets.label, targets.last, targets.units, strict=True
+            targets.sentence, targets.word, targets.rank, targets.label, targets.last, targets.symbols, strict=True
         )
     )
     assert found == expected
 
 
-def test_the_shorter_reach_has_the_lower_rank() -> None:
+def test_the_shorter_span_has_the_lower_rank() -> None:
     hip, knees = WordEntity("A", ((0, 4),)), WordEntity("A", ((0, 2), (5, 7)))
     gold = gold_of((8,), [[knees, hip]])
     window = Window(0, 0, list(range(8)), list(range(1, 9)), ["w"] * 8, [(5,)] * 8)
-    targets = targets_of(gold.host, UnitsOfWords.words([window]), 4, 3)
+    targets = block_targets(gold.host, WordUnits.of([window], pieces=False), 4, 3)
     assert targets.rank.tolist() == [0, 1]
-    assert targets.units.tolist() == [[0, 1, 2, 3, ENDS], [0, 1, 5, 6, ENDS]]
+    assert (targets.symbols - FIRST_UNIT).tolist() == [[0, 1, 2, 3, END - FIRST_UNIT], [0, 1, 5, 6, END - FIRST_UNIT]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 import torch
-from head_batches import LABELS
+from head_batches import LABELS, LENGTHS
 from hypothesis import strategies as st
 from stand_ins import FakeEncoder
 
@@ -13,17 +13,22 @@ from anyner.architectures.set_gner.config import Config, SetOptions
 from anyner.architectures.set_gner.head import Head
 from anyner.architectures.settings import Decoding
 from anyner.encoding.encoder import Encoder
+from anyner.layers.sequences import Sequences
 from anyner.text.align import WordEntity
 
 FITTED: dict[str, Any] = {
     "decoder": "new", "reads": "words", "word_positions": True, "longest": 6, "farthest": 9, "most_at_one_word": 3,
-    "contiguous": False, "most_units": 12, "width": 8, "heads": 2, "feed_forward": 8, "dropout": 0.0, "detector_dropout": 0.0,
+    "contiguous": False, "most_units": 12, "width": 8, "heads": 2, "feed_forward": 8, "dropout": 0.0,
+    "span_classifier": {"width": 0},
 }  # fmt: skip
 
 
+def config_of(**settings: object) -> Config:
+    return Config.of({**FITTED, **settings}, "head")
+
+
 def head_of(seed: int = 0, **settings: object) -> Head:
-    config = Config.of({**FITTED, **settings}, "head")
-    encoder = FakeEncoder()
+    config, encoder = config_of(**settings), FakeEncoder()
     torch.manual_seed(seed)
     return Head(config, LABELS, cast(Encoder, encoder)).eval()
 
@@ -31,6 +36,11 @@ def head_of(seed: int = 0, **settings: object) -> Head:
 def decoding(head: Head, thresholds: dict[str, float] | None = None, **options: Any) -> Decoding:
     loosest = {threshold.name: threshold.loosest for threshold in head.settings.thresholds()}
     return Decoding(LABELS, thresholds or loosest, "all", head.settings, SetOptions(**options))
+
+
+def sequences_of_one(sentence: int) -> Sequences:
+    """One sequence, of this sentence of the batch."""
+    return Sequences(torch.tensor([sentence]), torch.tensor([sentence]), len(LENGTHS), 1)
 
 
 @st.composite

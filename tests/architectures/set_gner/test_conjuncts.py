@@ -19,7 +19,7 @@ HELD_OUT = {("hands", "arms", "shoulders"), ("knees", "feet", "elbows")}
 
 
 def sentence(feeling: str, parts: tuple[str, ...]) -> Document:
-    """`Bad pain in my hands , arms and shoulders today`: one entity for each part, all but the first with a gap."""
+    """`Bad pain in my hands , arms and shoulders today`: one entity for each part, all but the first discontinuous."""
     first, second, third = parts
     words = ["Bad", feeling, "in", "my", first, ",", second, "and", third, "today"]
     entities = [Entity("Symptom", ((1, 5),)), *(Entity("Symptom", ((1, 4), (at, at + 1))) for at in (6, 8))]
@@ -37,10 +37,10 @@ def recognizer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recognizer]
     recipe = Recipe.of(
         {
             "data": {"train": str(folder / "train.jsonl"), "dev": str(folder / "dev.jsonl")},
-            "encoder": {"fresh_width": 48, "fresh_layers": 1, "fresh_vocabulary": 300, "dropout": 0.0},
+            "encoder": {"scratch": {"width": 48, "layers": 1, "vocabulary": 300}, "dropout": 0.0},
             "text": {"words": "given"},
             "architecture": "set_gner",
-            "head": {"width": 48, "layers": 1},
+            "head": {"width": 48, "layers": 1, "span_classifier": {"width": 0}},
             "training": {"epochs": 12, "batch_sentences": 16, "encoder_lr": 4e-3, "head_lr": 4e-3},
         },
         "recipe",
@@ -69,14 +69,14 @@ def test_what_goes_wrong_at_one_head_does_not_touch_the_others(recognizer: Recog
     assert kinds == {"pain", "itching"}
     head = recognizer.model.head
     assert isinstance(head, Head)
-    detector, real = head.forwards.detector, head.forwards.detector.begins
+    real = head.network.detect
 
-    def misses_the_first(vectors: torch.Tensor) -> torch.Tensor:
-        logits = real(vectors)
-        assert logits is not None
-        logits[:, 1, 0] = -20.0
-        return logits
+    def misses_the_first(vectors: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+        parts, counts = real(vectors)
+        assert parts is not None
+        parts[:, 1, 0] = -20.0
+        return parts, counts
 
-    monkeypatch.setattr(detector, "begins", misses_the_first)
+    monkeypatch.setattr(head.network, "detect", misses_the_first)
     after = recognizer.predict_words(words)
     assert texts(after) == {text for text in texts(before) if text.startswith("itching")}

@@ -1,25 +1,17 @@
-"""Targets: every entity can be read off its row again, whatever its shape, and every other word has its own answer."""
+"""Targets: every entity can be read off its sequence again, whatever its shape, and every other word has its own answer."""
 
 from collections import Counter
 
-import numpy as np
 from head_batches import LABELS, gold_of, windows_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from set_batches import entity_sets
+from set_batches import config_of, entity_sets
 
-from anyner.architectures.set_gner.targets import (
-    IGNORED,
-    RowTargets,
-    UnitEntities,
-    fragment,
-    no_entity,
-    targets_of,
-    unit_symbol,
-)
+from anyner.architectures.set_gner.targets import END, FRAGMENT, IGNORED, NO_ENTITY, SequenceTargets, Targets, targets_of
 from anyner.encoding.batch import training_batch
-from anyner.encoding.gold import Example
+from anyner.encoding.examples import Example
 from anyner.encoding.pieces import Frame
+from anyner.layers.units import UnitEntities
 from anyner.text.align import WordEntity
 from anyner.text.windows import Window
 
@@ -28,58 +20,59 @@ batches = st.lists(entity_sets(), min_size=1, max_size=4)
 C = len(LABELS)
 
 
-def read_off(rows: RowTargets) -> Counter[tuple[int, str, tuple[int, ...]]]:
-    """Rows as one would read them: the first unit, then symbols until a label."""
+def targets(entities: UnitEntities, lengths: list[int], most: int = 9, **settings: object) -> Targets:
+    return targets_of(entities, lengths, C, config_of(most_at_one_word=most, **settings))
+
+
+def read_off(sequences: SequenceTargets) -> Counter[tuple[int, str, tuple[int, ...]]]:
+    """Sequences as one would read them: the first unit, then symbols until a label."""
     found: Counter[tuple[int, str, tuple[int, ...]]] = Counter()
-    for sentence, units, symbols in zip(rows.sentence, rows.units, rows.symbols, strict=True):
+    for sentence, units, symbols in zip(sequences.sentence, sequences.inputs, sequences.targets, strict=True):
         words = [int(units[0])]
         for symbol in symbols:
             if symbol < C:
                 found[int(sentence), LABELS[symbol], tuple(words)] += 1
                 break
-            words.append(int(symbol) - unit_symbol(C))
+            words.append(int(symbol) - C - 2)
         assert units[: len(words)].tolist() == words, "what goes in is what came out"
         assert (symbols[len(words) :] == IGNORED).all()
     return found
 
 
-def wanted(batch: Batch) -> Counter[tuple[int, str, tuple[int, ...]]]:
+def expected(batch: Batch) -> Counter[tuple[int, str, tuple[int, ...]]]:
     return Counter((number, entity.label, entity.word_indices) for number, (_, own) in enumerate(batch) for entity in own)
 
 
 @settings(deadline=None)
 @given(batches)
-def test_rows_are_read_off_as_the_entities(batch: Batch) -> None:
+def test_sequences_are_read_off_as_the_entities(batch: Batch) -> None:
     lengths = [length for length, _ in batch]
     gold = gold_of(lengths, [own for _, own in batch])
-    targets = targets_of(UnitEntities.in_words(gold.host), lengths, C, 9)
-    assert read_off(targets.entities) == wanted(batch)
-    assert sum(targets.entities.counts) == len(targets.entities.sentence)
+    assert read_off(targets(UnitEntities.in_words(gold.host), lengths).entities) == expected(batch)
 
 
 @settings(deadline=None)
 @given(batches, st.integers(1, 3))
 def test_every_word_that_begins_nothing_says_so(batch: Batch, most: int) -> None:
     lengths = [length for length, _ in batch]
-    targets = targets_of(UnitEntities.in_words(gold_of(lengths, [own for _, own in batch]).host), lengths, C, most)
+    found = targets(UnitEntities.in_words(gold_of(lengths, [own for _, own in batch]).host), lengths, most)
     answers = {
         (int(s), int(u[0])): int(y[0])
-        for s, u, y in zip(targets.others.sentence, targets.others.units, targets.others.symbols, strict=True)
+        for s, u, y in zip(found.others.sentence, found.others.inputs, found.others.targets, strict=True)
     }
     for number, (length, own) in enumerate(batch):
         for word in range(length):
             begun = sum(entity.first == word for entity in own)
             belongs = any(word in entity.word_indices for entity in own)
-            assert targets.occurrences[number, word] == min(begun, most)
-            assert targets.parts[number, word].tolist() == [
+            assert found.occurrences[number, word] == min(begun, most)
+            assert found.parts[number, word].tolist() == [
                 begun > 0, any(entity.last == word for entity in own), belongs,
             ]  # fmt: skip
             if begun:
                 assert (number, word) not in answers
             else:
-                assert answers.pop((number, word)) == (fragment(C) if belongs else no_entity(C))
+                assert answers.pop((number, word)) == C + (FRAGMENT if belongs else NO_ENTITY)
     assert not answers
-    assert targets.others.counts == tuple(np.bincount(targets.others.sentence, minlength=len(batch)).tolist())
 
 
 @settings(deadline=None)
@@ -92,17 +85,26 @@ def test_mirrored_entities_are_those_of_the_sentence_read_from_its_end(batch: Ba
         (length, [WordEntity.of_words(e.label, sorted(length - 1 - word for word in e.word_indices)) for e in own])
         for length, own in batch
     ]
-    assert read_off(targets_of(turned, lengths, C, 9).entities) == wanted(mirrored)
+    assert read_off(targets(turned, lengths).entities) == expected(mirrored)
     again = turned.mirrored(lengths)
     assert again.units.tolist() == entities.units.tolist()
 
 
-def test_words_outside_entities_can_be_left_out_but_not_those_inside() -> None:
-    lengths, own = [5], [[WordEntity("A", ((1, 4),))]]
-    entities = UnitEntities.in_words(gold_of(lengths, own).host)
-    targets = targets_of(entities, lengths, C, 3, np.array([[False, False, False, False, True]]))
-    assert targets.others.units[:, 0].tolist() == [2, 3, 4]
-    assert targets.others.symbols[:, 0].tolist() == [fragment(C), fragment(C), no_entity(C)]
+@settings(deadline=None)
+@given(batches)
+def test_an_end_symbol_follows_every_label_and_answer(batch: Batch) -> None:
+    """The paper's target sequences: the head word is given, then words, a label or answer, and the end."""
+    lengths = [length for length, _ in batch]
+    entities = UnitEntities.in_words(gold_of(lengths, [own for _, own in batch]).host)
+    ended, constrained = (targets(entities, lengths, constrained=one) for one in (False, True))
+    for group, without in ((ended.entities, constrained.entities), (ended.others, constrained.others)):
+        assert group.sentence.tolist() == without.sentence.tolist()
+        for inputs, symbols, short in zip(group.inputs, group.targets, without.targets, strict=True):
+            size = int((symbols != IGNORED).sum())
+            assert size == (short != IGNORED).sum() + 1
+            assert symbols[size - 1] == C + END
+            assert symbols[size - 2] == short[size - 2], "the label or answer"
+            assert (symbols[: size - 1] - C - 3 == inputs[1:size]).all(), "what came out goes in"
 
 
 def test_in_pieces_a_word_is_all_of_its_pieces() -> None:
@@ -111,5 +113,5 @@ def test_in_pieces_a_word_is_all_of_its_pieces() -> None:
     gold = training_batch([example], Frame((1,), (2,), 0, 3)).gold
     assert gold is not None
     entities = UnitEntities.in_pieces(gold.host, [window])
-    assert read_off(targets_of(entities, [6], C, 3).entities) == Counter({(0, "B", (0, 1, 3, 4, 5)): 1, (0, "A", (2,)): 1})
+    assert read_off(targets(entities, [6]).entities) == Counter({(0, "B", (0, 1, 3, 4, 5)): 1, (0, "A", (2,)): 1})
     assert UnitEntities.in_pieces(gold_of((2,), [[]]).host, windows_of((2,))).units.tolist() == []

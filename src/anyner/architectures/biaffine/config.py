@@ -7,7 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from anyner.architectures.settings import CorpusFacts, HeadConfig, Shape, Threshold
+from anyner.architectures.settings import CorpusStatistics, HeadConfig, Shape, Threshold
 from anyner.text.align import WordEntity
 
 
@@ -20,12 +20,12 @@ class Config(HeadConfig):
     length_buckets: int = Field(default=64, ge=1)
     """Spans of this many words and more share one learned length score."""
     longest: int | None = Field(default=None, ge=1)
-    """Most words of an entity; left open: twice the longest of the training corpus."""
+    """Most words of an entity; unset: twice the longest of the training corpus."""
     prior: float = Field(default=0.01, gt=0.0, lt=1.0)
-    """Probability every span starts with: almost none is an entity, and learning that first would waste steps."""
+    """Initial probability of every span: almost none is an entity, and learning that first would waste steps."""
 
-    def fitted(self, facts: CorpusFacts) -> Self:
-        longest = min(2 * max(facts.spans, default=1), facts.most_words)
+    def fitted(self, statistics: CorpusStatistics) -> Self:
+        longest = min(2 * max(statistics.spans, default=1), statistics.most_words)
         return self if self.longest else self.updated({"longest": longest}, "head")
 
     def unreachable(self, entities: Sequence[WordEntity], pieces: Sequence[int]) -> list[str | None]:

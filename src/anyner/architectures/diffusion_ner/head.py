@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -12,37 +12,28 @@ from torch.nn import functional
 
 from anyner.architectures import base
 from anyner.architectures.base import Losses, LossPart
+from anyner.architectures.diffusion_ner import targets
 from anyner.architectures.diffusion_ner.config import Config, DiffusionOptions
 from anyner.architectures.diffusion_ner.decode import decode
-from anyner.architectures.diffusion_ner.denoiser import Denoiser, Pointed, Sentence
-from anyner.architectures.diffusion_ner.matching import by_inputs, by_predictions, costs, labels_pointed_at
-from anyner.architectures.diffusion_ner.noising import noised
-from anyner.architectures.diffusion_ner.reading import best, voted
-from anyner.architectures.diffusion_ner.schedule import denoising_pairs, earlier, schedule_of
-from anyner.architectures.diffusion_ner.state import clean_state, spans_at
-from anyner.architectures.diffusion_ner.stretches import Stretches
+from anyner.architectures.diffusion_ner.network import Denoiser, Pointed, Predictions, Sentence
+from anyner.architectures.diffusion_ner.schedule import ddim_step, schedule_of, step_pairs, to_spans, to_states
 from anyner.architectures.draw import NORMALS, Draw, normals
 from anyner.architectures.settings import Decoding, HeadConfig
+from anyner.architectures.spans import SpanProposals, span_classifier_of, span_losses
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold
 from anyner.layers.assignment import NOTHING
 from anyner.layers.contiguous import Entities
-from anyner.layers.everywhere import loss_everywhere
-from anyner.layers.span_check import agreed, least_before
+from anyner.layers.span_classifier import Boundaries, ReadWords, least_before_rescoring, rescored
 from anyner.layers.spanpool import Spans
 
-
-@dataclass(frozen=True, slots=True)
-class DenoisedSpans(base.Proposals):
-    """P entities that the spans of a sample ended as; no two of the same words."""
-
-    place: Tensor  # (P, 5) sentence, first word, last word (inclusive), label, sample
-    score: Tensor  # (P,)
+VOTES_AGAINST = 1.0
+"""Votes against every span before any prediction: a single one, however sure, must not score as high as many that agree."""
 
 
 @dataclass(frozen=True, slots=True)
 class DenoisingStep:
-    """What the denoiser was asked at one step, and where it pointed."""
+    """The spans that went into the denoiser at one step, and the boundaries it predicted."""
 
     step: int
     first: Tensor  # (B, K)
@@ -61,115 +52,92 @@ class Head(base.Head):
         self.settings = config
         self.schedule = schedule_of(config.schedule, config.diffusion_steps)
         self.denoiser = Denoiser(config, encoder.width, len(labels) + 1)
-        self.register_buffer("normals", torch.tensor(normals()), persistent=False)  # on the device, where all of it is drawn from
+        self.span_classifier = span_classifier_of(config.span_classifier, encoder.width, len(labels), read_by=self.denoiser.types)
+        self.register_buffer("normals", torch.tensor(normals()), persistent=False)  # on the device, where noise is drawn from it
 
     def loss(self, states: States, gold: Gold, draw: Draw) -> Losses:
-        config, windows, stretches = self.settings, states, self.stretches(states)
-        states, rows = stretches.states(windows), stretches.entities(Entities.of(gold.host)).rows(len(stretches.window))
-        noisy = noised(rows, states, config, self.schedule, draw)
-        first, last, step = (states.placed(array) for array in (noisy.first.numpy(), noisy.last.numpy(), noisy.step))
-        gold_first, gold_last, gold_label = states.placed(np.stack([rows.first, rows.last, rows.label]))  # (B, G) each
-        sentence = self.denoiser.read(states)
-        answers = self.denoiser(sentence, first, last, step)
-        if config.matching == "inputs":
-            assigned = by_inputs(rows, noisy, config.apart)
-        else:
-            cost = costs(answers.detach(), gold_first, gold_last, gold_label).cpu().numpy()  # the batch's one wait
-            assigned = by_predictions(cost, rows, noisy, self.schedule.kept[noisy.step].astype(np.float32), config)
+        config, windows, segments = self.settings, states, self.segments(states)
+        states, rows = segments.states(windows), segments.entities(Entities.of(gold.host)).rows(len(segments.window))
+        noisy = targets.noised(rows, states, config, self.schedule, draw)
+        first, last, step = (states.placed(array) for array in (noisy.first, noisy.last, noisy.step))
+        sentence, entities = self.denoiser.read(states), targets.on_device(rows, states)
+        pointed = self.denoiser.pointed(sentence, first, last, self.denoiser.times(step), self.denoiser.slots(first))
+        predictions = self._typed(sentence, pointed, self._read(states))
+        by_input = config.matching == "inputs"
+        assigned = targets.by_inputs(rows, noisy) if by_input else targets.by_predictions(predictions, rows, entities, config)
         entity = states.placed(assigned)  # (B, K)
-        matched, place = entity != NOTHING, entity.clamp(min=0)
-        left, right = (
-            self._pointing(logits, target.gather(1, place), states.word_mask)
-            for logits, target in ((answers.left, gold_first), (answers.right, gold_last))
-        )
-        label = torch.where(matched, gold_label.gather(1, place) + 1, 0)  # (B, K)
-        if config.type_target == "pointed":
-            label = labels_pointed_at(answers, gold_first, gold_last, gold_label, states.placed(rows.counts))
-        weight = torch.where(label > 0, 1.0, config.none_weight)
-        annotated = gold.annotated[states.placed(stretches.window)]  # (B, C)
-        unknown = functional.pad(~annotated, (1, 0))[:, None]  # (B, 1, 1 + C)
-        types = functional.cross_entropy(
-            answers.types.masked_fill(unknown, -1e4).flatten(0, 1), label.flatten(), reduction="none"
-        ).view_as(weight)  # (B, K)
-        parts = {
-            "boundary": LossPart(torch.where(matched, left + right, 0.0).sum(), matched.sum(), config.boundary_weight),
-            "type": LossPart((weight * types).sum(), weight.sum(), config.type_weight),
+        matched, (first, last, label, _) = entity != NOTHING, entities.gather(2, entity.clamp(min=0).expand(4, -1, -1))
+        label = targets.labels_pointed_at(predictions, entities) if by_input else torch.where(matched, label + 1, 0)
+        left, right = _boundary_loss(predictions.left, first, states), _boundary_loss(predictions.right, last, states)
+        unknown = functional.pad(~gold.annotated[states.placed(segments.window)], (1, 0))[:, None]  # (B, 1, 1 + C)
+        logits = predictions.types.masked_fill(unknown, -1e4).flatten(0, 1)
+        types = functional.cross_entropy(logits, label.flatten(), reduction="sum")
+        return {
+            "boundary": LossPart(torch.where(matched, left + right, 0.0).sum(), matched.sum()),
+            "type": LossPart(types, types.new_full((), label.numel())),
+            **span_losses(self.span_classifier, config.span_classifier, windows, gold),
         }
-        if self.denoiser.pairs is not None and sentence.pairs is not None and config.everywhere_weight:
-            pairs = sentence.pairs if states is windows else self.denoiser.pairs.as_boundaries(windows.words)
-            table = self.denoiser.pairs.of_kinds(pairs, slice(None))  # (windows, 1 + C, M, M)
-            everywhere = loss_everywhere(table, windows.word_mask, gold)
-            parts["everywhere"] = LossPart(everywhere, windows.word_mask.sum(), config.everywhere_weight)
-        return parts
 
-    def stretches(self, states: States) -> Stretches:
-        """What a batch of windows is denoised in, the B rows of all that follows."""
-        return Stretches.of(states.lengths, self.settings.stretch or max(states.lengths))
+    def segments(self, states: States) -> targets.Segments:
+        """What a batch of windows is denoised in: B rows in all that follows."""
+        return targets.Segments.of(states.lengths, self.settings.segment_words or max(states.lengths))
 
-    @staticmethod
-    def _pointing(logits: Tensor, target: Tensor, word_mask: Tensor) -> Tensor:
-        """Binary cross-entropy over the words, summed: (B, K)."""
-        wanted = functional.one_hot(target, logits.shape[2]).to(logits.dtype)  # (B, K, M)
-        loss = functional.binary_cross_entropy_with_logits(logits, wanted, reduction="none")
-        return torch.where(word_mask[:, None], loss, 0.0).sum(2)
+    def _read(self, states: States) -> ReadWords | None:
+        return self.span_classifier.read(states.words) if self.span_classifier is not None else None
 
-    def propose(self, states: States, decoding: Decoding, draw: Draw) -> DenoisedSpans:
-        options, stretches = decoding.options, self.stretches(states)
+    def _typed(self, sentence: Sentence, pointed: Pointed, read: ReadWords | None) -> Predictions:
+        """The denoiser's predictions, the span classifier's logits of the predicted spans added to the types."""
+        predictions = self.denoiser.typed(sentence, pointed)
+        if self.span_classifier is None or read is None or not self.settings.span_classifier.read_by_labels:
+            return predictions
+        logits = self.span_classifier.logits(read, Spans.of_rows(predictions.left.argmax(2), predictions.right.argmax(2)))
+        return replace(predictions, types=predictions.types + logits.view_as(predictions.types))
+
+    def propose(self, states: States, decoding: Decoding, draw: Draw) -> SpanProposals:
+        options, segments = decoding.options, self.segments(states)
         assert isinstance(options, DiffusionOptions)
-        states = stretches.states(states)
-        sentence = self.denoiser.read(states)
-        share = options.check_share if self.denoiser.pairs is not None and self.settings.everywhere_weight else 0.0
-        least = (
-            least_before(decoding.thresholds["score"], share) if options.samples == 1 else 0.0
-        )  # a mean needs the weak ones too
+        states = segments.states(states)
+        sentence, read = self.denoiser.read(states), self._read(states)
+        share = options.score_share if read is not None and self.settings.span_classifier.loss_weight else 0.0
+        # a mean over samples needs the weak ones too
+        least = least_before_rescoring(decoding.thresholds["score"], share) if options.samples == 1 else 0.0
         places, scores = [], []
         for sample in range(options.samples):
-            steps = list(self.denoise(states, sentence, options, draw, sample))
-            pointed = [step.pointed for step in (steps if options.every_step else steps[-1:])]
-            answers = self.denoiser.typed(sentence, _side_by_side(pointed))
-            place, score = (voted if options.voting else best)(answers, least)
-            if share:
-                score = agreed(score, self._checked(sentence, place), share)
-            place, score = stretches.in_windows(states, place, score)
-            places.append(functional.pad(place, (0, 1), value=sample))
-            scores.append(score)
-        return DenoisedSpans(torch.cat(places), torch.cat(scores))
-
-    def _checked(self, sentence: Sentence, place: Tensor) -> Tensor:
-        """What the bilinear form alone says of entities (P, 4): their probabilities (P,)."""
-        assert self.denoiser.pairs is not None and sentence.pairs is not None
-        number, first, last, label = place.unbind(1)  # (P,) each
-        likely = self.denoiser.pairs.at(sentence.pairs, Spans(number, first, last)).softmax(1)  # (P, 1 + C)
-        return likely.gather(1, 1 + label[:, None])[:, 0]
+            steps = [step.pointed for step in self.denoise(states, sentence, options, draw, sample)]
+            pointed = _side_by_side(steps) if options.voting else steps[-1]
+            place, score = (voted if options.voting else best)(self._typed(sentence, pointed, read), least)
+            if self.span_classifier is not None and read is not None and share:
+                number, label, first, last = place.unbind(1)  # (P,) each
+                probability = self.span_classifier.probabilities(read, Boundaries(number, first, last, first, last))  # (P, C)
+                score = rescored(score, probability.gather(1, label[:, None])[:, 0], share)
+            place, own = segments.in_windows(states, place)
+            places.append(place[own])
+            scores.append(score[own])
+        return SpanProposals(torch.cat(places), torch.cat(scores))
 
     def denoise(
         self, states: States, sentence: Sentence, options: DiffusionOptions, draw: Draw, sample: int = 0
     ) -> Iterator[DenoisingStep]:
         """From noise to entities, step by step (Algorithm 2)."""
-        config = self.settings
-        words = states.word_mask.sum(1)[:, None]  # (B, 1)
-        pairs = denoising_pairs(config.diffusion_steps, options.steps)
-        state, *fresh = self._noise(states, f"sample {sample}", options.spans, len(pairs) if options.eta else 1, draw)
-        anew = self._noise(states, f"renewal of sample {sample}", options.spans, len(pairs), draw) if options.renewal else []
+        scale, words = self.settings.scale, states.word_mask.sum(1)[:, None]  # (B, 1)
+        pairs = step_pairs(self.settings.diffusion_steps, options.steps)
+        state, *noise = self._noise(states, f"sample {sample}", options.spans, len(pairs) if options.eta else 1, draw)
         times = self.denoiser.times(states.placed(np.array([here for here, _ in pairs])))  # (steps, 1, w)
         slot = self.denoiser.slots(state[..., 0])
         for number, (here, there) in enumerate(pairs):
-            first, last = spans_at(state, words, config.state, config.scale)
+            first, last = to_spans(state, words, scale)
             pointed = self.denoiser.pointed(sentence, first, last, times[number], slot)
             yield DenoisingStep(here, first, last, pointed)
             if there < 0:
                 return
             left, right = pointed.left.argmax(2), pointed.right.argmax(2)
-            lost = (right < left) | (self.denoiser.typed(sentence, pointed).types.argmax(2) == 0) if anew else None
             with base.exact(state.device):
-                clean = clean_state(left, torch.maximum(left, right), words, config.state, config.scale)
-                kept = (float(self.schedule.kept[here]), float(self.schedule.kept[there]))
-                state = earlier(state, clean, kept, options.eta, fresh[number] if fresh else None)
-                if lost is not None:
-                    state = torch.where(lost[..., None], anew[number], state)
+                clean = to_states(left, torch.maximum(left, right), words, scale)
+                alpha_bar = (float(self.schedule.alpha_bar[here]), float(self.schedule.alpha_bar[there]))
+                state = ddim_step(state, clean, alpha_bar, options.eta, noise[number] if noise else None)
 
     def _noise(self, states: States, purpose: str, spans: int, times: int, draw: Draw) -> list[Tensor]:
-        """So many times K states of noise: (B, K, 2) each."""
+        """K states of noise, `times` times: (B, K, 2) each."""
         walks = states.placed(draw.walks(purpose, states.content_keys))  # (B, 2)
         numbers = torch.arange(2 * spans * times, device=walks.device)
         assert isinstance(self.normals, Tensor)
@@ -177,9 +145,59 @@ class Head(base.Head):
         return list(drawn.view(len(walks), times, spans, 2).unbind(1))
 
 
-def _side_by_side(pointed: Sequence[Pointed]) -> Pointed:
-    """Of several steps, as if all their spans were of one."""
-    if len(pointed) == 1:
-        return pointed[0]
-    parts = zip(*((one.spans, one.left, one.right) for one in pointed), strict=True)
+def _boundary_loss(logits: Tensor, target: Tensor, states: States) -> Tensor:
+    """Binary cross-entropy of (B, K, M), summed over the words: (B, K)."""
+    one_hot = functional.one_hot(target, logits.shape[2]).to(logits.dtype)  # (B, K, M)
+    loss = functional.binary_cross_entropy_with_logits(logits, one_hot, reduction="none")
+    return torch.where(states.word_mask[:, None], loss, 0.0).sum(2)
+
+
+def _side_by_side(steps: Sequence[Pointed]) -> Pointed:
+    """The predictions of several steps as if all were spans of one."""
+    parts = zip(*((step.spans, step.left, step.right) for step in steps), strict=True)
     return Pointed(*(torch.cat(part, dim=1) for part in parts))
+
+
+def voted(predictions: Predictions, least: float) -> tuple[Tensor, Tensor]:
+    """All predictions of a span as one proposal: (P, 4) sentence, label, first, last, and scores (P,) of at least `least`.
+
+    A prediction votes with the probability of its boundaries, for each label by its probability. A label's score is its share of
+    all votes.
+    """
+    span, left, right, types = _flat(predictions)
+    weight = (left * right)[:, None]
+    votes = torch.cat([weight, weight * types[:, 1:]], dim=1)  # (N, 1 + C) all, then by label
+    span, order = span.sort(stable=True)
+    span, counts = torch.unique_consecutive(span, return_counts=True)  # (U,) each
+    totals = torch.segment_reduce(votes[order].double(), "sum", lengths=counts, unsafe=True)  # (U, 1 + C)
+    score, label = (totals[:, 1:] / (totals[:, :1] + VOTES_AGAINST)).max(1)  # (U,) each
+    kept = ((totals[:, 0] > 0) & (score >= least)).nonzero()[:, 0]  # (P,)
+    return _places(span[kept], label[kept], predictions), score[kept].float()
+
+
+def best(predictions: Predictions, least: float) -> tuple[Tensor, Tensor]:
+    """The best prediction of each span, as `voted` gives them; its score is the mean of its three probabilities (paper)."""
+    span, left, right, types = _flat(predictions)
+    probability, label = types.max(1)
+    score = torch.where((label > 0) & (left > 0), (left + right + probability) / 3, -1.0)
+    score, by_score = score.sort(descending=True, stable=True)
+    span, order = span[by_score].sort(stable=True)
+    score, label = score[order], label[by_score[order]] - 1
+    first_of_span = functional.pad(span[1:] != span[:-1], (1, 0), value=True)
+    kept = (first_of_span & (score >= max(least, 0.0))).nonzero()[:, 0]  # (P,)
+    return _places(span[kept], label[kept], predictions), score[kept]
+
+
+def _flat(predictions: Predictions) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Of N = B K predictions the span as one number, the probabilities of its boundaries (0 if last < first) and of its types."""
+    (left, first), (right, last) = predictions.left.max(2), predictions.right.max(2)  # (B, K) each
+    sentence, words = torch.arange(len(first), device=first.device)[:, None], predictions.left.shape[2]
+    span = (sentence * words + first) * words + last
+    left = torch.where(first <= last, left.sigmoid(), 0.0)
+    return span.flatten(), left.flatten(), right.sigmoid().flatten(), predictions.types.flatten(0, 1).softmax(-1)
+
+
+def _places(span: Tensor, label: Tensor, predictions: Predictions) -> Tensor:
+    """(P, 4): sentence, label, first and last word."""
+    words = predictions.left.shape[2]
+    return torch.stack([span // words**2, label, span // words % words, span % words], dim=1)

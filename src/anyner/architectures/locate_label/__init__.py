@@ -1,1 +1,1 @@
-"""Locate and Label: seed spans are filtered, their boundaries moved, and what comes of them labelled (Shen et al. 2021)."""
+"""Locate and Label: seed spans are filtered, their boundaries shifted, and the shifted spans labelled (Shen et al. 2021)."""

@@ -2,74 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from pydantic import Field, field_validator
 
-from anyner.architectures.settings import CorpusFacts, HeadConfig, Options, Shape, Threshold, with_second_labels
+from anyner.architectures.settings import (
+    CorpusStatistics,
+    HeadConfig,
+    ReadSpanClassifierConfig,
+    Shape,
+    SpanClassifierOptions,
+    Threshold,
+    with_second_labels,
+)
 from anyner.text.align import WordEntity
 
-LONGEST_CHOSEN = 16
-"""Most words of a seed when the lengths are chosen from the corpus: the longest of the papers' lists."""
+LONGEST_FITTED = 16
+"""Most words of a seed when the lengths come from the corpus: the longest seed of the paper's experiments."""
 
 
-class LocateLabelOptions(Options):
+class LocateLabelOptions(SpanClassifierOptions):
+    score_share: float = Field(default=0.0, ge=0.0, lt=1.0)
+    """Share of the span classifier in an entity's score; 0: no rescoring, as the label classifier reads it already."""
     all_lengths: bool = True
-    """Whether every seed length up to the longest is tried, or only those of training (`head.lengths`)."""
+    """Whether prediction tries every seed length up to the longest, or only those of training (`head.lengths`)."""
     soft_nms: bool = True
-    """Whether a span loses score to better ones that it nearly equals (Algorithm 1)."""
+    """Whether a span loses score to better ones that nearly equal it (Algorithm 1)."""
     decay: float = Field(default=0.9, gt=0.0, le=1.0)
-    """The factor u of that loss."""
-    decay_iou: float = Field(default=0.6, gt=0.0, le=1.0)
+    """By this factor: the paper's u."""
+    decay_iou: float = Field(default=0.7, gt=0.0, le=1.0)
     """Two spans nearly equal each other from this IoU on: the paper's k."""
 
 
 class Config(HeadConfig):
+    PAPER: ClassVar[Mapping[str, Any]] = {
+        "lengths": [1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 15],
+        "dropout": 0.5,
+        "boundary_product": False,
+        "sentence_vector": False,
+        "span_classifier": {"width": 0},
+        "negatives": 5,
+    }
+    PAPER_OPTIONS: ClassVar[Mapping[str, Any]] = {"all_lengths": False, "decay_iou": 0.6}
+
     architecture: Literal["locate_label"] = "locate_label"
     lengths: tuple[int, ...] | None = Field(default=None, min_length=1)
-    """Words of the seed spans; left open: 1 to the length that 99 % of the training entities do not exceed, at most 16."""
+    """Lengths of the seed spans in words; unset: 1 to the 99th percentile of the training entities, at most 16."""
     width: int = Field(default=256, ge=1)
     """Width of the hidden layers of filter, regressor and classifier."""
     dropout: float = Field(default=0.3, ge=0.0, lt=1.0)
-    """Dropout on what they read."""
-    boundary_product: bool = False
-    """Whether they read the product of the two boundary words besides their sum, as a biaffine classifier does."""
-    pairs: int = Field(default=0, ge=0)
-    """Width of a bilinear form of the two boundary words, which the classifier also reads, as a biaffine one does; 0: none."""
-    pairs_dropout: float = Field(default=0.2, ge=0.0, lt=1.0)
-    """Dropout in it."""
-    everywhere_weight: float = Field(default=0.0, ge=0.0)
-    """Weight of what this form alone says about every span of the sentence; 0: only the classifier's spans teach it."""
-    sentence_vector: bool = False
-    """Whether they read the vector of the whole sentence, too."""
+    """Dropout on the inputs of these three networks."""
+    boundary_product: bool = True
+    """Whether they also read the product of the two boundary words, as a biaffine classifier does."""
+    sentence_vector: bool = True
+    """Whether they also read the encoder's vector of the whole sentence."""
+    span_classifier: ReadSpanClassifierConfig = ReadSpanClassifierConfig()
     filter: bool = True
     """Off: every seed goes on to the regressor and the classifier."""
     regressor: bool = True
     """Off: seeds are classified where they are."""
-    offsets: Literal["linear", "tanh", "sigmoid"] = "linear"
-    """What the regressor's output goes through; tanh and sigmoid are shares of the sentence, sigmoid moves to the right only."""
     positive_iou: float = Field(default=0.7, ge=0.0, lt=1.0)
     """A seed above this IoU with an entity is a positive of the first stage: the paper's alpha 1."""
     label_iou: float = Field(default=1.0, gt=0.0, le=1.0)
-    """A moved span from this IoU on has the entity's label: the paper's alpha 2."""
-    negatives: int = Field(default=5, ge=0)
+    """A shifted span from this IoU on gets the entity's label: the paper's alpha 2."""
+    negatives: int = Field(default=20, ge=0)
     """Negatives for each positive seed of a sentence, drawn anew in each epoch."""
-    spare_negatives: int = Field(default=2, ge=1)
-    """Negatives beyond these, so that sentences without entities teach too."""
     soft_examples: bool = True
     """Whether examples near the border between positive and negative weigh less (equation 11)."""
-    softness: float = Field(default=1.0, gt=0.0)
-    """The exponent eta of those weights."""
-    focus: float = Field(default=2.0, ge=0.0)
-    """The exponent gamma of the focal loss."""
-    classifier_loss: Literal["cross_entropy", "focal"] = "cross_entropy"
     filter_weight: float = Field(default=1.0, ge=0.0)
+    """Weight of the filter's loss: the paper's lambda 1."""
     regressor_weight: float = Field(default=0.1, ge=0.0)
+    """Weight of the regressor's loss: lambda 2."""
     classifier_weight: float = Field(default=1.0, ge=0.0)
-    loss_compat: bool = False
-    """The losses as the authors' code computes them: sums instead of weighted means, so that soft examples do next to nothing."""
+    """Weight of the classifier's loss: lambda 3."""
 
     @field_validator("lengths")
     @classmethod
@@ -81,17 +88,17 @@ class Config(HeadConfig):
     @property
     def longest(self) -> int:
         """Words of the longest seed."""
-        return max(self.lengths or (LONGEST_CHOSEN,))
+        return max(self.lengths or (LONGEST_FITTED,))
 
     def seed_lengths(self, all_lengths: bool) -> tuple[int, ...]:
         every = tuple(range(1, self.longest + 1))
         return every if all_lengths else self.lengths or every
 
-    def fitted(self, facts: CorpusFacts) -> Self:
+    def fitted(self, statistics: CorpusStatistics) -> Self:
         if self.lengths:
             return self
-        enough = int(np.quantile(facts.spans or (1,), 0.99, method="higher"))
-        return self.updated({"lengths": list(range(1, min(enough, LONGEST_CHOSEN, facts.most_words) + 1))}, "head")
+        enough = int(np.quantile(statistics.spans or (1,), 0.99, method="higher"))
+        return self.updated({"lengths": list(range(1, min(enough, LONGEST_FITTED, statistics.most_words) + 1))}, "head")
 
     def unreachable(self, entities: Sequence[WordEntity], pieces: Sequence[int]) -> list[str | None]:
         reasons = super().unreachable(entities, pieces)

@@ -1,4 +1,4 @@
-"""Proposals -> entities: thresholds, soft-NMS (Algorithm 1, equation 18) and the overlap policy."""
+"""Proposals -> entities: thresholds, soft-NMS (Algorithm 1, equation 18) and the overlap policy. numpy only."""
 
 from __future__ import annotations
 
@@ -8,80 +8,49 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from anyner.architectures.decode import decode_spans
 from anyner.architectures.locate_label.config import LocateLabelOptions
 from anyner.architectures.settings import Decoding
-from anyner.overlap import resolve
 from anyner.text.align import WordEntity
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 LARGEST = 2**24
-"""Numbers that one array of soft-NMS may hold, unless a single sentence needs more."""
+"""Most elements of one array of soft-NMS, unless a single sentence needs more."""
 
 
 def decode(proposals: Mapping[str, NDArray[Any]], sentences: int, decoding: Decoding) -> list[list[WordEntity]]:
     """The entities of each sentence."""
     assert isinstance(decoding.options, LocateLabelOptions)
-    least = decoding.thresholds["score"]
-    # A score only falls, and a span takes score only from lesser ones: what is below the threshold now changes no other's fate.
-    kept = (proposals["place"][:, 1] >= 0) & (proposals["score"] >= least)
+    # Scores only fall, and a span only lowers worse ones: what is below the threshold now cannot affect the others.
+    kept = (proposals["place"][:, 1] >= 0) & (proposals["score"] >= decoding.thresholds["score"])
     if "filter" in decoding.thresholds:
         kept &= proposals["filter"] >= decoding.thresholds["filter"]
     place, score = proposals["place"][kept], proposals["score"][kept].astype(np.float64)
     if decoding.options.soft_nms and len(place):
         order = np.lexsort((place[:, 3], place[:, 2], place[:, 0]))
         place, score = place[order], score[order]
-        score = softened(place, score, decoding.options)
-        place, score = place[score >= least], score[score >= least]
-    found: list[list[WordEntity]] = [[] for _ in range(sentences)]
-    for (sentence, label, first, last), own in zip(place.tolist(), score.tolist(), strict=True):
-        found[sentence].append(WordEntity(decoding.labels[label], ((first, last + 1),), own))
-    return [resolve(entities, decoding.policy) if len(entities) > 1 else entities for entities in found]
+        score = soft_nms(place, score, decoding.options)
+    return decode_spans({"place": place, "score": score}, sentences, decoding)
 
 
-def softened(place: Integers, score: Floats, options: LocateLabelOptions) -> Floats:
-    """The scores after soft-NMS: (P,). `place` (P, 4) is sorted by sentence, then by first word."""
-    one, other = _rivals(place, options.decay_iou)
+def soft_nms(place: Integers, score: Floats, options: LocateLabelOptions) -> Floats:
+    """The decayed scores: (P,). `place` (P, 4) is sorted by sentence, then by first word."""
+    near = _near_spans(place, options.decay_iou)
     result = score.copy()
-    # Only sentences with rivals take part, those with few spans first: so many at once as fit into one square array.
-    sentences, counts = np.unique(place[np.isin(place[:, 0], place[one, 0]), 0], return_counts=True)
-    for own in _together(sentences[np.argsort(counts, kind="stable")], np.sort(counts)):
-        pairs = np.isin(place[one, 0], own)
-        member = np.flatnonzero(np.isin(place[:, 0], own))
-        result[member] = _softened_together(member, (one[pairs], other[pairs]), place[:, 0], score, options.decay)
+    # Only sentences with near spans take part, in batches of similar size that fit into one array.
+    sentences, counts = np.unique(place[np.isin(place[:, 0], place[near[:, 0], 0]), 0], return_counts=True)
+    for batch in _batches(sentences[np.argsort(counts, kind="stable")], np.sort(counts)):
+        members = np.flatnonzero(np.isin(place[:, 0], batch))
+        own = near[np.isin(place[near[:, 0], 0], batch)]
+        result[members] = _soft_nms_of_batch(members, own, place[:, 0], score, options.decay)
     return result
 
 
-def _together(sentences: Integers, counts: Integers) -> Iterator[Integers]:
-    """Sentences, by rising number of spans, in parts whose square arrays stay small; a sentence too large for that is alone."""
-    begin = 0
-    for place in range(len(sentences)):
-        if place > begin and (place + 1 - begin) * counts[place] ** 2 > LARGEST:
-            yield sentences[begin:place]
-            begin = place
-    if begin < len(sentences):
-        yield sentences[begin:]
+def _near_spans(place: Integers, least: float) -> Integers:
+    """Pairs of spans in one sentence with at least this IoU: (R, 2) indices.
 
-
-def _softened_together(
-    member: Integers, pairs: tuple[Integers, Integers], sentence: Integers, score: Floats, decay: float
-) -> Floats:
-    """The scores of the members: one row a sentence, as wide as the fullest."""
-    _, row = np.unique(sentence[member], return_inverse=True)
-    counts = np.bincount(row)
-    column = np.arange(len(member)) - (np.cumsum(counts) - counts)[row]
-    scores = np.full((len(counts), counts.max()), -np.inf)
-    scores[row, column] = score[member]
-    near = np.zeros((*scores.shape, scores.shape[1]), dtype=np.bool_)
-    one, other = (np.searchsorted(member, side) for side in pairs)
-    near[row[one], column[one], column[other]] = near[row[one], column[other], column[one]] = True
-    return _decayed(scores, near, decay)[row, column]
-
-
-def _rivals(place: Integers, least: float) -> tuple[Integers, Integers]:
-    """All pairs of spans in one sentence that nearly equal each other: (R,) and (R,).
-
-    Of two spans with that IoU the later starts within (1 - least) of the earlier one's length: only such pairs are made.
+    The later of the two starts within (1 - least) of the earlier one's length, so only such pairs are compared.
     """
     sentence, _, first, last = place.T
     start = sentence * (last.max(initial=0) + 1) + first  # (P,) rising
@@ -91,19 +60,37 @@ def _rivals(place: Integers, least: float) -> tuple[Integers, Integers]:
     one = np.repeat(np.arange(len(place)), behind)
     other = one + 1 + np.arange(len(one)) - np.repeat(np.cumsum(behind) - behind, behind)
     shared = np.minimum(last[one], last[other]) - np.maximum(first[one], first[other]) + 1
-    around = np.maximum(last[one], last[other]) - np.minimum(first[one], first[other]) + 1
-    near = shared >= least * around
-    return one[near], other[near]
+    union = np.maximum(last[one], last[other]) - np.minimum(first[one], first[other]) + 1
+    near: Integers = np.stack([one, other], axis=1)[shared >= least * union]
+    return near
 
 
-def _decayed(scores: Floats, near: NDArray[np.bool_], decay: float) -> Floats:
-    """In all rows at once, the best span not yet taken is taken and its rivals that are left lose score: (R, K)."""
-    left, final = scores.copy(), scores.copy()
-    rows = np.arange(len(scores))
-    for _ in range(scores.shape[1]):
-        best = left.argmax(1)  # (R,) of equal ones the first
-        score = left[rows, best]
-        final[rows, best] = np.where(np.isneginf(score), final[rows, best], score)  # -inf: nothing is left in this row
+def _batches(sentences: Integers, counts: Integers) -> Iterator[Integers]:
+    """Sentences, sorted by their number of spans, in batches whose (R, K, K) arrays stay small; a huge one is alone."""
+    begin = 0
+    for end in range(len(sentences)):
+        if end > begin and (end + 1 - begin) * counts[end] ** 2 > LARGEST:
+            yield sentences[begin:end]
+            begin = end
+    if begin < len(sentences):
+        yield sentences[begin:]
+
+
+def _soft_nms_of_batch(members: Integers, near: Integers, sentence: Integers, score: Floats, decay: float) -> Floats:
+    """The decayed scores of the members, from padded arrays with one row for each of R sentences."""
+    _, row = np.unique(sentence[members], return_inverse=True)
+    counts = np.bincount(row)
+    column = np.arange(len(members)) - (np.cumsum(counts) - counts)[row]
+    left = np.full((len(counts), counts.max()), -np.inf)  # (R, K) scores of the spans not yet taken
+    left[row, column] = score[members]
+    is_near = np.zeros((*left.shape, left.shape[1]), dtype=np.bool_)  # (R, K, K)
+    one, other = np.searchsorted(members, near).T
+    is_near[row[one], column[one], column[other]] = is_near[row[one], column[other], column[one]] = True
+    final, rows = left.copy(), np.arange(len(left))
+    for _ in range(left.shape[1]):  # in all rows, the best span is taken and those near it lose score
+        best = left.argmax(1)  # (R,) the first wins a tie
+        taken = left[rows, best]
+        final[rows, best] = np.where(np.isneginf(taken), final[rows, best], taken)  # -inf: this row is done
         left[rows, best] = -np.inf
-        left = np.where(near[rows, best], left * decay, left)  # -inf stays
-    return final
+        left = np.where(is_near[rows, best], left * decay, left)  # -inf stays
+    return final[row, column]

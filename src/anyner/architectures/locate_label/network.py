@@ -12,10 +12,13 @@ from anyner.architectures.locate_label.config import Config
 from anyner.encoding.encoder import States
 from anyner.layers.spanpool import SpanMaxima, Spans, at_words, maxima_by_length
 
+LARGEST = 2**27
+"""Most elements of one tensor; what needs more is computed in parts."""
+
 
 @dataclass(frozen=True, slots=True)
 class SpanReader:
-    """What the networks read of spans, prepared once a batch."""
+    """The inputs that all three networks gather from, computed once a batch."""
 
     states: States
     maxima: SpanMaxima
@@ -27,13 +30,13 @@ class SpanReader:
 
 
 class SpanNetwork(nn.Module):
-    """Two layers over [maximum of a span; a word on its left; a word on its right; sentence] (equations 1, 4 and 8).
+    """Two layers over [maximum over the span; a word on its left; a word on its right; sentence] (equations 1, 4 and 8).
 
-    The first is split by its inputs: what reads a single word is computed once a word and not once a span.
+    The first layer is split by its inputs, so that the part of a single word is computed once a word and not once a span.
     """
 
     def __init__(self, config: Config, width: int, sentence_width: int, outputs: int, outer: bool) -> None:
-        """`outer`: reads the words beside the span and not those it begins and ends with."""
+        """`outer`: read the words just outside the span instead of its first and last word."""
         super().__init__()
         self.outer = outer
         self.product = config.boundary_product
@@ -44,35 +47,45 @@ class SpanNetwork(nn.Module):
         self.sentence = nn.Linear(sentence_width, config.width, bias=False) if config.sentence_vector else None
         self.output = nn.Linear(config.width, outputs)
 
-    def by_word(self, words: Tensor, cls: Tensor) -> tuple[Tensor, Tensor]:
-        """The shares of a word as the left and as the right one: (B, M, h) each."""
-        words = self.dropout(words)  # one mask a word, whatever spans it bounds: only so can it be computed once
+    def forward(self, reader: SpanReader, spans: Spans) -> Tensor:
+        """(N, outputs), float32."""
+        words = self._by_word(reader.states.words, reader.states.cls)
+        at_once = max(1, LARGEST // max(reader.states.words.shape[2], self.left.out_features))
+        return torch.cat([self._of_spans(reader, words, part) for part in spans.split(at_once)])
+
+    def all_spans(self, words: Tensor, cls: Tensor, longest: int) -> Tensor:
+        """For every span of up to `longest` words by its inner words: (B, L, M, outputs), float32. Prediction only."""
+        of_one = longest * words.shape[1] * max(words.shape[2], self.left.out_features)
+        at_once = max(1, LARGEST // of_one)
+        parts = zip(torch.split(words, at_once), torch.split(cls, at_once), strict=True)
+        return torch.cat([self._of_all_spans(*part, longest) for part in parts])
+
+    def _by_word(self, words: Tensor, cls: Tensor) -> tuple[Tensor, Tensor]:
+        """The hidden layer's share of each word as the left and as the right one: (B, M, h) each."""
+        words = self.dropout(words)  # one mask a word for all its spans, or the share could not be computed once
         left: Tensor = self.left(words)
         if self.sentence is not None:
             left = left + self.sentence(self.dropout(cls))[:, None]
         return left, self.right(words)
 
-    def forward(self, reader: SpanReader, spans: Spans) -> Tensor:
-        """(N, outputs), float32."""
+    def _of_spans(self, reader: SpanReader, words: tuple[Tensor, Tensor], spans: Spans) -> Tensor:
         first, last = spans.first, spans.last
-        if self.outer:  # beyond the sentence there is no word: its own first or last one stands in
+        if self.outer:  # at the edge of the sentence its own first or last word stands in
             first, last = (first - 1).clamp(min=0), torch.minimum(last + 1, reader.last_word[spans.sentence])
-        left, right = self.by_word(reader.states.words, reader.states.cls)
-        maximum = self.maximum(self.dropout(reader.maxima.of(spans)))  # (N, h)
-        left, right = at_words(left, spans.sentence, first), at_words(right, spans.sentence, last)  # (N, h) each
-        return self._answer(maximum + left + right + (left * right if self.product else 0))
+        left, right = at_words(words[0], spans.sentence, first), at_words(words[1], spans.sentence, last)  # (N, h) each
+        hidden = self.maximum(self.dropout(reader.maxima.of(spans))) + left + right  # (N, h)
+        return self._output(hidden + left * right if self.product else hidden)
 
-    def everywhere(self, words: Tensor, cls: Tensor, longest: int) -> Tensor:
-        """For every span of up to `longest` words by its inner words, without lists of spans: (B, L, M, outputs), float32."""
-        left, right = self.by_word(words, cls)
+    def _of_all_spans(self, words: Tensor, cls: Tensor, longest: int) -> Tensor:
+        left, right = self._by_word(words, cls)
         hidden = self.maximum(maxima_by_length(words, longest))  # (B, L, M, h)
         hidden += left[:, None]
-        beyond = functional.pad(right, (0, 0, 0, longest - 1))  # (B, M + L - 1, h)
-        shifted = beyond.unfold(1, right.shape[1], 1).transpose(2, 3)  # (B, L, M, h) a view: row l is shifted by l words
-        hidden += shifted
+        padded = functional.pad(right, (0, 0, 0, longest - 1))  # (B, M + L - 1, h)
+        last = padded.unfold(1, right.shape[1], 1).transpose(2, 3)  # (B, L, M, h) a view: each span's last word
+        hidden += last
         if self.product:
-            hidden.addcmul_(left[:, None], shifted)
-        return self._answer(hidden)
+            hidden.addcmul_(left[:, None], last)
+        return self._output(hidden)
 
-    def _answer(self, hidden: Tensor) -> Tensor:
+    def _output(self, hidden: Tensor) -> Tensor:
         return self.output(functional.gelu(hidden)).float()  # type: ignore[no-any-return]

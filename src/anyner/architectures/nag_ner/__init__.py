@@ -1,1 +1,1 @@
-"""NAG-NER: all entities of all words in one pass of a decoder that writes nothing after anything else."""
+"""NAG-NER: a non-autoregressive decoder generates all entities of all words in one pass."""

@@ -2,101 +2,105 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from anyner.architectures.generation import GenerationConfig, GenerationOptions, half_more, most_at_one_word
-from anyner.architectures.settings import CorpusFacts, Threshold
+from anyner.architectures.generation import GenerationConfig, half_more, most_at_one_word
+from anyner.architectures.settings import CorpusStatistics, SpanClassifierOptions, Threshold
 from anyner.text.align import WordEntity
 
 PIECES_OF_A_WORD = 4
-"""How many pieces of a word entities in pieces have room for where they reach over others."""
+"""Pieces per word that `farthest` has room for when entities are spelt in pieces."""
 
 
-class SetOptions(GenerationOptions):
+class SetOptions(SpanClassifierOptions):
     beam: int = Field(default=4, ge=1)
-    """Unfinished entities that are followed at each head word, the paper's beta; also the most that one word can begin."""
-    counting: Literal["asked", "expected", "likeliest"] = "asked"
-    """How many entities a word has: as many as are likely enough each, given those before it (`more`); its score decides, each
-    entity's probability times how many are expected there; or the likeliest number of them are taken (the paper)."""
+    """Beam width at each head word, the paper's beta; also the most entities that one word can begin."""
+    counting: Literal["threshold", "likeliest"] = "threshold"
+    """How many entities a head word has: as many as are likely enough, given those before (`more`); or the likeliest number,
+    equation 16 (the paper)."""
     more: float = Field(default=0.25, ge=0.0, le=1.0)
-    """How likely a further entity at a word must be, given those before it."""
+    """Probability that a further entity at a word needs, given those before it."""
     length_power: float = Field(default=0.0, ge=0.0)
-    """Entities are ranked by their log probability over this power of their length: 0 by probability, 1 as in the paper."""
-    null_counts: bool = False
-    """Whether "no entity" and "fragment" take places among the entities that a word may have, as in the authors' code."""
+    """Rank by log probability over this power of the sequence's length: 0 by probability, 1 as in the paper."""
 
 
 class Config(GenerationConfig):
     architecture: Literal["set_gner"] = "set_gner"
     reads: Literal["pieces", "words"] | None = None
-    """What the decoder looks at: the encoder's pieces (the paper), or words. Left open: pieces for a pretrained decoder."""
+    """What the decoder's cross-attention reads: the encoder's pieces (the paper), or words. Left open: pieces for a pretrained
+    decoder."""
     unit: Literal["words", "pieces"] = "words"
-    """What entities are spelt in: words, or the encoder's pieces (the paper's ablation)."""
-    token_embedding: bool = True
-    """Whether a word is the mean of its vector in the sentence and the encoder's embedding of its pieces, or the former alone."""
-    positions: Literal["adaptive", "factorised", "vanilla"] = "adaptive"
-    """What tells the rows of a sentence apart: head word and step in one number, in two, or the step alone (the ablation)."""
-    interval: int = Field(default=4, ge=1)
-    """Positions between two head words, the paper's tau; less where the position table ends."""
+    """What sequences consist of: words, or the encoder's pieces (the paper's ablation)."""
+    constrained: bool = True
+    """Whether only legal symbols have a probability (a later word, a label) and a label ends a sequence; or every symbol, with an
+    end symbol behind the label (the paper)."""
+    interval: int = Field(default=4, ge=0)
+    """Positions between two head words, the paper's tau; less where a pretrained position table ends. 0: all sequences of a
+    sentence have the same positions (the paper's ablation)."""
     word_positions: bool | None = None
-    """Whether words know where they are when they are read and pointed at, or only rows do (the paper). Left open: not for a
-    pretrained decoder, which knows its words without."""
+    """Whether a position embedding is added to words when they are read and pointed at. Left open: not for a pretrained decoder;
+    the paper has none."""
     distances: int = Field(default=0, ge=0)
-    """Distances that a row tells apart when it points at its next word, all farther ones being one; 0: none (the paper)."""
+    """Distances to the next word with an embedding of their own, longer ones sharing the last; 0: none (the paper)."""
     longest: int | None = Field(default=None, ge=1)
     """Most units of an entity; left open: half more than the longest of the training corpus."""
     most_units: int | None = Field(default=None, ge=1)
-    """Most units that a window can hold: what the position table must reach; left open: what the encoder can take."""
+    """Most units of a window, for the size of the position table; left open: what the encoder can take."""
     parts: bool = True
-    """Whether a classifier chooses the words that entities begin with, or all words do (the ablation)."""
+    """Whether a classifier detects the words that entities begin with, or every word starts a sequence (the ablation)."""
     occurrences: bool = True
-    """Whether it is predicted how many entities a word begins, or one is taken (the ablation)."""
-    detector_width: int | None = Field(default=None, ge=1)
-    """Width of the hidden layers of both classifiers; left open: that of the word vectors."""
-    detector_dropout: float = Field(default=0.2, ge=0.0, lt=1.0)
+    """Whether a classifier says how many entities a word begins, or it is always one (the ablation)."""
     inverse: bool = False
-    """Whether training alternates with generation from the last word to the first, by a second decoder that is not saved."""
-    weighting: Literal["paper", "code"] = "paper"
-    """How symbols and losses are weighted: all alike, or as in the authors' code for discontinuous corpora."""
-    negatives: float = Field(default=1.0, gt=0.0, le=1.0)
-    """Share of the words outside entities that learn to answer "no entity" in an epoch, drawn anew in each."""
-    label_prompt: bool = False
-    """Whether the names of the labels are appended to what the encoder reads."""
+    """Inverse generation training: every other step trains a second decoder that generates from the last word to the first.
+    It is not saved."""
 
-    def fitted(self, facts: CorpusFacts) -> Self:
-        in_words = self.unit == "words"
-        decoder = self.decoder_kind(facts)
+    PAPER: ClassVar[Mapping[str, Any]] = {
+        "reads": "pieces", "constrained": False, "word_positions": False, "span_classifier": {"width": 0},
+    }  # fmt: skip
+    PAPER_OPTIONS: ClassVar[Mapping[str, Any]] = {"counting": "likeliest", "length_power": 1.0}
+
+    @model_validator(mode="after")
+    def _only_legal_symbols_are_contiguous(self) -> Self:
+        if self.contiguous and not self.constrained:
+            raise ValueError("contiguous: true needs constrained: true")
+        return self
+
+    def symbols(self, labels: int) -> int:
+        """What sequences can consist of besides units: the labels, "no entity", "fragment", and an end symbol if there is one."""
+        return labels + (2 if self.constrained else 3)
+
+    def fitted(self, statistics: CorpusStatistics) -> Self:
+        in_words, decoder = self.unit == "words", self.decoder_kind(statistics)
+        reach = half_more(statistics.spans, statistics) * (1 if in_words else PIECES_OF_A_WORD)
         chosen = {
             "decoder": decoder,
             "reads": "pieces" if decoder == "pretrained" else "words",
             "word_positions": decoder != "pretrained",
-            "longest": half_more(facts.lengths if in_words else facts.piece_lengths, facts),
-            "farthest": min(half_more(facts.spans, facts) * (1 if in_words else PIECES_OF_A_WORD), facts.most_words),
-            "most_at_one_word": most_at_one_word(facts),
-            "contiguous": not facts.discontinuous,
-            "most_units": facts.most_words,
+            "longest": half_more(statistics.lengths if in_words else statistics.piece_lengths, statistics),
+            "farthest": min(reach, statistics.most_words),
+            "most_at_one_word": most_at_one_word(statistics),
+            "contiguous": self.constrained and not statistics.discontinuous,
+            "most_units": statistics.most_words,
         }
         return self.updated({key: value for key, value in chosen.items() if getattr(self, key) is None}, "head")
 
     def unreachable(self, entities: Sequence[WordEntity], pieces: Sequence[int]) -> list[str | None]:
         reasons = super().unreachable(entities, pieces)
         for place, entity in enumerate(entities):
-            words = entity.word_indices
-            size = len(words) if self.unit == "words" else sum(pieces[word] for word in words)
-            reach = entity.last - entity.first + 1 if self.unit == "words" else sum(pieces[entity.first : entity.last + 1])
+            words, span = entity.word_indices, range(entity.first, entity.last + 1)
+            size, reach = ((len(one) if self.unit == "words" else sum(pieces[word] for word in one)) for one in (words, span))
             if reasons[place] is None and self.longest and size > self.longest:
                 reasons[place] = f"longer than head.longest, {self.longest} {self.unit}"
             elif reasons[place] is None and self.farthest and reach > self.farthest:
                 reasons[place] = f"reaches over more than head.farthest, {self.farthest} {self.unit}"
         return self.too_many(reasons, entities)
 
-    def prompt(self, labels: Sequence[str]) -> tuple[str, ...]:
-        return tuple(labels) if self.label_prompt else ()
-
     def thresholds(self) -> tuple[Threshold, ...]:
         grid = tuple(round(0.05 * i, 2) for i in range(1, 20))
-        scores = self.least_scores(0.05, 0.3, grid)
-        return (Threshold("head", 0.05, 0.5, grid), *scores) if self.parts else scores
+        head = (Threshold("head", 0.05, 0.5, grid),) if self.parts else ()
+        if not self.constrained and not self.span_classifier.width:
+            return head  # the paper keeps the best of each head, whatever their probability
+        return (*head, *self.least_scores(0.05, 0.3, grid))

@@ -1,91 +1,227 @@
-"""From head words to their entities, all heads at once: exact in one pass where entities have no gaps, else by beams.
+"""From head words to entities, all heads at once.
 
-Where a check says beforehand how far entities may reach, those without gaps are found in one pass there, too, and those with gaps
-in one more for each gap.
+Beam search as in the paper, unless less is needed: contiguous entities all get their exact probability in one pass, and where
+a span classifier bounds how far entities can reach, discontinuous ones take one more pass for each gap.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
-from anyner.architectures.set_gner.finished import NONE, Finished, Grown, Limits
-from anyner.architectures.set_gner.generator import HIDDEN, Generator, Sentences
-from anyner.architectures.set_gner.runs import Runs, add_gaps, add_runs
-from anyner.architectures.set_gner.targets import unit_symbol
-from anyner.layers.rows import Rows
+from anyner.architectures.set_gner.network import ILLEGAL, Network, Sentences
+from anyner.architectures.set_gner.targets import END
+from anyner.layers.sequences import Sequences
 
-
-def grown(generator: Generator, sentences: Sentences, rows: Rows, heads: Tensor, limits: Limits) -> Grown:
-    """The entities of heads, units (H,) in their rows' sentences."""
-    if not len(heads):
-        empty = heads.new_zeros(0, limits.places)
-        return Grown(heads.new_zeros(0, limits.places, 1), empty, empty, empty.float())
-    limits = replace(limits, least=max(limits.least, HIDDEN / 2))  # what may not follow is improbable, but not impossible
-    if generator.rules.contiguous:
-        return _in_one_pass(generator, sentences, rows, heads, limits)
-    if limits.reach is None:
-        return _by_beams(generator, sentences, rows, heads, limits)
-    return _by_reach(generator, sentences, rows, heads, limits)
+NONE = float("-inf")
 
 
-def _by_reach(generator: Generator, sentences: Sentences, rows: Rows, heads: Tensor, limits: Limits) -> Grown:
-    """Entities without gaps in one pass, and those with gaps in one more for each gap, where there may be any."""
-    assert limits.reach is not None
-    whole, gaps = limits.reach.whole, limits.reach.gaps
-    longest = min(limits.longest, sentences.units.shape[1])
-    finished = Finished(len(heads), limits, longest, heads.device)
-    gapped = (gaps >= heads + 2).nonzero()[:, 0]  # (G,) a gap and a unit behind it
-    farthest = int((torch.maximum(whole, gaps - 2) - heads).max())  # the host waits for the length of the pass
-    runs = Runs.of_heads(rows, heads, longest)
-    most = max(1, min(farthest + 1, longest, generator.rules.farthest))
-    going_on = add_runs(finished, generator, sentences, runs, most=most, reach=whole, nothing=limits.null_counts)
-    if len(gapped):
-        add_gaps(finished, generator, sentences, runs.of_some(gapped), going_on[gapped], reach=gaps[gapped])
-    return finished.grown()
+class Reach(NamedTuple):
+    """The last unit that entities of each of H heads may have, -1: there can be none."""
+
+    contiguous: Tensor  # (H,)
+    discontinuous: Tensor  # (H,)
 
 
-def _in_one_pass(generator: Generator, sentences: Sentences, rows: Rows, heads: Tensor, limits: Limits) -> Grown:
-    longest = min(limits.longest, generator.rules.farthest, sentences.units.shape[1])
-    finished = Finished(len(heads), limits, longest, heads.device)
-    add_runs(finished, generator, sentences, Runs.of_heads(rows, heads, longest), most=longest, nothing=limits.null_counts)
-    return finished.grown()
+@dataclass(frozen=True, slots=True)
+class Limits:
+    beam: int
+    """Also the number of entities to keep for a head."""
+    longest: int
+    least: float = NONE
+    """What is less probable than this, as a logarithm, is given up: it only gets less probable."""
+    length_power: float = 0.0
+    reach: Reach | None = None
+    """None: entities may reach anywhere."""
 
 
-def _by_beams(generator: Generator, sentences: Sentences, rows: Rows, heads: Tensor, limits: Limits) -> Grown:
-    """Unfinished rows are followed, `places` at each head; a label finishes one. Heads without any left drop out."""
-    labels, places, device = generator.rules.labels, limits.places, heads.device
-    units = sentences.units.shape[1]
-    longest = min(limits.longest, units)
-    finished = Finished(len(heads), limits, longest, device)
-    beam = torch.arange(places, device=device)
-    active = torch.arange(len(heads), device=device)  # (A,) heads that still have unfinished rows
-    rows = rows.repeated(places)  # A * P from here on
-    history = heads[:, None, None].expand(-1, places, longest).clone()  # (A, P, L)
-    alive = torch.where(beam == 0, 0.0, NONE).expand(len(heads), -1)  # (A, P) log probabilities; at first all beams are alike
-    cache = generator.decoder.cache(len(rows), longest, sentences.units)
-    for step in range(longest):
-        first, last = history[..., 0].flatten(), history[..., step].flatten()  # (A * P,) each
-        states = generator.step(sentences, rows, first, last, number=step, cache=cache)[:, None]  # (A * P, 1, w)
-        said = generator.log_probabilities(sentences, rows, states, first, last[:, None])[:, 0]  # (A * P, labels + 2 + U)
-        total = alive[..., None] + said.view(*alive.shape, -1)  # (A, P, labels + 2 + U)
-        if step == 0 and limits.null_counts:
-            finished.add(active, total[:, :1, labels : unit_symbol(labels)], labels, 1, history)
-        ends, going_on = total[..., :labels], total[..., unit_symbol(labels) :]  # (A, P, labels), (A, P, U)
-        finished.add(active, ends, 0, step + 1, history)
-        if step + 1 == longest:
-            break
-        alive, chosen = going_on.flatten(1).topk(places)  # (A, P) each
-        alive = alive.masked_fill(finished.beyond_reach(active, alive), NONE)
-        parent = chosen // units  # (A, P)
-        history = history.gather(1, parent[..., None].expand_as(history))
-        history[..., step + 1] = chosen % units
-        left = (alive > NONE).any(1).nonzero()[:, 0]  # (A',) the one wait of a step
-        if not len(left):
-            break
-        cache = cache.reordered((left[:, None] * places + parent[left]).flatten())
-        rows = rows[(left[:, None] * places + beam).flatten()]
-        active, alive, history = active[left], alive[left], history[left]
-    return finished.grown()
+class Hypotheses:
+    """The F best sequences of each of H heads so far, best first."""
+
+    def __init__(self, heads: int, limits: Limits, longest: int, device: torch.device) -> None:
+        shape = (heads, limits.beam)
+        self.limits, self.longest = limits, longest
+        self.log = torch.full(shape, NONE, device=device)  # (H, F) log probability, -inf: there is none
+        self.label, self.size = (torch.zeros(shape, dtype=torch.long, device=device) for _ in range(2))  # (H, F) each
+        self.units = torch.zeros(*shape, longest, dtype=torch.long, device=device)  # (H, F, L) beyond `size` they mean nothing
+
+    def add(self, heads: Tensor, log: Tensor, size: int | Tensor, units: Tensor) -> None:
+        """Candidates of the heads (A,): log probabilities (A, S, X) of S sequences `units` (A, S, L) with each of X labels.
+
+        `size` is that of all sequences, or of each of S.
+        """
+        kept, (count, per_head, labels), device = self.limits.beam, log.shape, log.device
+        new = (
+            log.masked_fill(log < self.limits.least, NONE),
+            torch.arange(labels, device=device),
+            torch.as_tensor(size, device=device).expand(per_head)[:, None],
+            torch.arange(kept, kept + per_head, device=device)[:, None],  # where its units stand below
+        )
+        old = (self.log[heads], self.label[heads], self.size[heads], torch.arange(kept, device=device).expand(count, -1))
+        both = [torch.cat([one, other.expand_as(log).flatten(1)], dim=1) for one, other in zip(old, new, strict=True)]
+        chosen = self._rank(both[0], both[2]).topk(kept)[1]  # (A, F)
+        self.log[heads], self.label[heads], self.size[heads], source = (one.gather(1, chosen) for one in both)
+        stacked = torch.cat([self.units[heads], units], dim=1)  # (A, F + S, L)
+        self.units[heads] = stacked.gather(1, source[..., None].expand(-1, -1, self.longest))
+
+    def hopeless(self, heads: Tensor, alive: Tensor) -> Tensor:
+        """Which unfinished sequences (A, S) can no longer become one of the best: what follows only makes them less probable."""
+        at_best: Tensor = alive / self.longest**self.limits.length_power
+        return (alive < self.limits.least) | (at_best <= self._rank(self.log[heads, -1:], self.size[heads, -1:]))
+
+    def _rank(self, log: Tensor, size: Tensor) -> Tensor:
+        return log / size.clamp(min=1).pow(self.limits.length_power)
+
+    def read_labels(self, labels: int, symbols: int) -> None:
+        """Splits sequences that were ended by an end symbol at the first symbol that is no unit.
+
+        One that has no label there, or does not rise, keeps its place among the best and is no entity.
+        """
+        number = torch.arange(self.longest, device=self.units.device)
+        unit = (self.units >= 0) | (number >= self.size[..., None])  # (H, F, L)
+        self.size = torch.where(unit, self.longest - 1, number).amin(-1)  # (H, F)
+        self.label = self.units.gather(2, self.size[..., None])[..., 0] + symbols
+        rising = ((self.units.diff(dim=2) > 0) | (number[1:] >= self.size[..., None])).all(2)
+        self.log = self.log.masked_fill((self.label >= labels) | ~rising, NONE)
+        self.units = self.units.clamp(min=0)
+
+
+def generate(network: Network, sentences: Sentences, sequences: Sequences, heads: Tensor, limits: Limits) -> Hypotheses:
+    """The entities of heads, units (H,) in the sentences of `sequences`."""
+    config = network.settings
+    longest = min(limits.longest, sentences.keys.shape[1]) if config.constrained else limits.longest + 1
+    limits = replace(limits, least=max(limits.least, ILLEGAL / 2))  # what may not follow is improbable, but not impossible
+    search = Search(network, sentences, Hypotheses(len(heads), limits, longest, heads.device))
+    if len(heads) and (config.contiguous or limits.reach is not None):
+        search.in_passes(sequences, heads, limits.reach)
+    elif len(heads):
+        search.by_beams(sequences, heads)
+    if not config.constrained:
+        search.best.read_labels(network.labels, network.first_unit)
+    return search.best
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """S sequences of each of H heads: elements that are given, then all next units, of which any number may follow."""
+
+    heads: Tensor  # (H,) their numbers
+    sequences: Sequences  # H * S
+    units: Tensor  # (H, S, L) also beyond the end of the sentence
+    given: Tensor  # (H, S) the place of the last one that is given
+    log: Tensor  # (H, S) log probability of what is given, -inf: there is no such sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    network: Network
+    sentences: Sentences
+    best: Hypotheses
+
+    def by_beams(self, sequences: Sequences, heads: Tensor) -> None:
+        """At each head the `beam` likeliest unfinished sequences are continued. Heads without any left drop out.
+
+        A label finishes a sequence, or an end symbol where there is one: then everything else continues it.
+        """
+        network, sentences, best, labels = self.network, self.sentences, self.best, self.network.labels
+        constrained, beam, device = network.settings.constrained, best.limits.beam, heads.device
+        ends = slice(0, labels) if constrained else slice(labels + END, labels + END + 1)
+        skipped = network.first_unit if constrained else 0
+        number = torch.arange(beam, device=device)
+        active = torch.arange(len(heads), device=device)  # (A,) heads that still have unfinished sequences
+        sequences = sequences.repeated(beam)  # A * beam from here on
+        history = heads[:, None, None].expand(-1, beam, best.longest).clone()  # (A, beam, L)
+        alive = torch.where(number == 0, 0.0, NONE).expand(len(heads), -1)  # (A, beam) at first all beams are alike
+        cache = network.decoder.cache(len(sequences), best.longest, sentences.inputs)
+        for step in range(best.longest):
+            first, last = history[..., 0].flatten(), history[..., step].flatten()  # (A * beam,) each
+            states = network.step(sentences, sequences, first, last, at=step, cache=cache)[:, None]  # (A * beam, 1, w)
+            log = network.log_probabilities(sentences, sequences, states, first, last[:, None])[:, 0]  # (A * beam, symbols + U)
+            total = alive[..., None] + log.view(*alive.shape, -1)  # (A, beam, symbols + U)
+            best.add(active, total[..., ends], step + 1, history)
+            if step + 1 == best.longest:
+                break
+            total[..., ends] = NONE
+            alive, chosen = total[..., skipped:].flatten(1).topk(beam)  # (A, beam) each
+            alive = alive.masked_fill(best.hopeless(active, alive), NONE)
+            choices = total.shape[-1] - skipped
+            parent = chosen // choices  # (A, beam)
+            history = history.gather(1, parent[..., None].expand_as(history))
+            history[..., step + 1] = chosen % choices + skipped - network.first_unit
+            left = (alive > NONE).any(1).nonzero()[:, 0]  # (A',) the one wait of a step
+            if not len(left):
+                break
+            cache = cache.reordered((left[:, None] * beam + parent[left]).flatten())
+            sequences = sequences[(left[:, None] * beam + number).flatten()]
+            active, alive, history = active[left], alive[left], history[left]
+
+    def in_passes(self, sequences: Sequences, heads: Tensor, reach: Reach | None) -> None:
+        """Contiguous entities in one pass, and discontinuous ones in one more for each gap, where there may be any."""
+        steps, given = min(self.best.longest, self.network.settings.farthest or self.best.longest), torch.zeros_like(heads)
+        if reach is not None:
+            farthest = int((torch.maximum(reach.contiguous, reach.discontinuous - 2) - heads).max())  # the host waits
+            steps = max(1, min(steps, farthest + 1))
+        units = heads[:, None, None] + torch.arange(self.best.longest, device=heads.device)  # (H, 1, L)
+        number = torch.arange(len(heads), device=heads.device)
+        runs = Runs(number, sequences, units, given[:, None], given[:, None].float())
+        going_on = self._score(runs, steps, reach.contiguous if reach is not None else None)
+        if reach is not None:
+            split = (reach.discontinuous >= heads + 2).nonzero()[:, 0]  # (G,) room for a gap and a unit behind it
+            runs = Runs(split, sequences[split], units[split], runs.given[split], runs.log[split])
+            self._over_gaps(runs, going_on[split], reach.discontinuous[split])
+
+    def _score(self, runs: Runs, steps: int, reach: Tensor | None) -> Tensor:
+        """Adds every entity that ends with one of the first `steps` elements of a run, from the last given one to the reach (H,).
+
+        Returns the log probabilities of continuing with each unit instead: (H, S, T, U).
+        """
+        network, sentences, (count, per_head, _) = self.network, self.sentences, runs.units.shape
+        number = torch.arange(steps, device=runs.units.device)
+        real = runs.units.clamp(max=sentences.keys.shape[1] - 1)  # (H, S, L)
+        last, inside = runs.units[..., :steps], real[..., :steps].flatten(0, 1)  # (H, S, T), (H * S, T)
+        states = network(sentences, runs.sequences, inside)
+        log = network.log_probabilities(sentences, runs.sequences, states, inside[:, 0], inside)  # (H * S, T, symbols + U)
+        log = log.view(count, per_head, steps, -1)
+        units = log[..., network.first_unit :]  # (H, S, T, U), in contiguous settings the next one alone
+        next_one = inside[:, 1:, None].view(count, per_head, steps - 1, 1)
+        next_one = torch.zeros_like(next_one) if network.settings.contiguous else next_one
+        following = units[..., :-1, :].gather(3, next_one)[..., 0]  # (H, S, T - 1)
+        following = following.masked_fill(number[:-1] < runs.given[..., None], 0.0)  # what is given counts already
+        before = runs.log[..., None] + functional.pad(following.cumsum(2), (1, 0))  # (H, S, T)
+        length = sentences.lengths[runs.sequences.sentence].view(count, per_head, 1)
+        before = before.masked_fill((last >= length) | (number < runs.given[..., None]), NONE)
+        ends = before if reach is None else before.masked_fill(last > reach[:, None, None], NONE)
+        labelled = (ends[..., None] + log[..., : network.labels]).flatten(1, 2)  # (H, S * T, labels)
+        spelt = real[:, :, None].expand(-1, -1, steps, -1).flatten(1, 2)  # (H, S * T, L)
+        self.best.add(runs.heads, labelled, (number + 1).repeat(per_head), spelt)
+        return before[..., None] + units
+
+    def _over_gaps(self, runs: Runs, going_on: Tensor, reach: Tensor) -> None:
+        """From one run of each head and the log probabilities of going on (H, 1, T, U): the likeliest ways over a gap, `beam` of
+        each head, become runs of their own; so on from these, within the reach (H,).
+        """
+        one_each, longest = runs.sequences, self.best.longest
+        unit = torch.arange(going_on.shape[3], device=reach.device)
+        while len(reach):
+            steps, units = going_on.shape[2:]
+            jumps = (unit > runs.units[..., :steps, None] + 1) & (unit <= reach[:, None, None, None])  # (H, S, T, U)
+            if steps == longest:
+                jumps[:, :, -1] = False  # there is no room for one more
+            likely = going_on.masked_fill(~jumps, NONE).flatten(1)  # (H, S * T * U)
+            log, chosen = likely.topk(min(self.best.limits.beam, likely.shape[1]))  # (H, S') each
+            log = log.masked_fill(self.best.hopeless(runs.heads, log), NONE)
+            left = (log > NONE).any(1).nonzero()[:, 0]  # (H',) the host waits for how many
+            if not len(left):
+                return
+            log, chosen, reach, one_each = log[left], chosen[left], reach[left], one_each[left]
+            parent, place, landed = chosen // (steps * units), chosen // units % steps, chosen % units  # (H', S') each
+            number = torch.arange(longest, device=reach.device) - place[..., None] - 1  # (H', S', L) from the landing on
+            kept = runs.units[left].gather(1, parent[..., None].expand(-1, -1, longest))
+            sequences = one_each.packed().repeated(chosen.shape[1])  # few heads have gaps: the grid of all would be mostly empty
+            runs = Runs(runs.heads[left], sequences, torch.where(number < 0, kept, landed[..., None] + number), place + 1, log)
+            farthest = torch.where(log > NONE, runs.given + reach[:, None] - landed, 0)  # (H', S') the last place within reach
+            going_on = self._score(runs, min(int(farthest.max()) + 1, longest), reach)

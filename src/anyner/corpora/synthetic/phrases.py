@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from anyner.corpora.synthetic import words as w
-from anyner.document import Fragments
+from anyner.fragments import Fragments
 
 Mark = tuple[str, Fragments]
 Choice = TypeVar("Choice")

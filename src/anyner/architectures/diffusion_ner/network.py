@@ -1,0 +1,240 @@
+"""The denoiser: from noisy spans, the sentence and the step to boundaries and a type for each span (section 3.4)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
+
+from anyner.architectures.diffusion_ner.config import Config
+from anyner.encoding.encoder import States
+from anyner.encoding.pooling import stretch_mean, take
+from anyner.layers.decoder import Norm
+
+_SPANS_AT_ONCE = 8
+_BOUNDARY_PRIOR = 0.075
+"""Probability of being a boundary that every word starts with: few are, and learning that first would waste steps."""
+Memory = tuple[Tensor, Tensor]
+"""Keys and values of attention: (B, heads, N, w / heads) each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """What does not change between steps, computed once for each sentence."""
+
+    mask: Tensor  # (B, M) bool
+    features: tuple[Tensor, ...]  # (B, M, w) each: a word as first and as last of a span, or as one of its words
+    memory: tuple[Memory | None, ...]  # of cross-attention, for each layer
+    left: Tensor  # (B, M, w) words as left boundaries, for the pointer
+    right: Tensor  # (B, M, w)
+    typed: tuple[Tensor, ...]  # (B, M, w) a word as left and as right boundary, for the type; none in the paper
+
+
+@dataclass(frozen=True, slots=True)
+class Pointed:
+    """Boundary logits: all that the steps before the last need."""
+
+    spans: Tensor  # (B, K, w) the denoised span vectors
+    left: Tensor  # (B, K, M)
+    right: Tensor  # (B, K, M)
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """Logits, float32."""
+
+    left: Tensor  # (B, K, M)
+    right: Tensor  # (B, K, M)
+    types: Tensor  # (B, K, 1 + C), 0: no entity
+
+
+class Denoiser(nn.Module):
+    def __init__(self, config: Config, word_width: int, types: int) -> None:
+        super().__init__()
+        self.paper, mean, width = config.denoiser == "paper", config.span_features == "mean", config.width or word_width
+        self.words = nn.Linear(word_width, width)
+        self.left, self.right = (None if mean else nn.Linear(width, width, bias=False) for _ in range(2))
+        self.inside = nn.Linear(width, width, bias=False) if mean else None
+        self.position = None if self.paper else Sinusoid(width)
+        self.slot = Sinusoid(width) if config.slot_embedding else None
+        self.time = Sinusoid(width)
+        self.layers = nn.ModuleList(Layer(config, width) for _ in range(config.layers))
+        self.final_norm = None if self.paper else Norm(width)
+        self.left_pointer, self.right_pointer = Pointer(config, width), Pointer(config, width)
+        self.type_left, self.type_right = (None if self.paper else nn.Linear(width, width, bias=False) for _ in range(2))
+        self.type_span, self.types = nn.Linear(width, width), nn.Linear(width, types)
+        self.dropout = nn.Dropout(config.dropout)
+
+    def read(self, states: States) -> Sentence:
+        words, mask = self.words(states.words), states.word_mask  # (B, M, w), (B, M)
+        if self.position is not None:
+            words = words + self.position(torch.arange(words.shape[1], device=words.device)).to(words.dtype)
+        return Sentence(
+            mask=mask,
+            features=tuple(layer(words) for layer in (self.left, self.right, self.inside) if layer is not None),
+            memory=tuple(layer.memory(words) for layer in self.layers if isinstance(layer, Layer)),
+            left=self.left_pointer.read(words),
+            right=self.right_pointer.read(words),
+            typed=tuple(layer(words) for layer in (self.type_left, self.type_right) if layer is not None),
+        )
+
+    def forward(self, sentence: Sentence, first: Tensor, last: Tensor, step: Tensor) -> Predictions:
+        """Predictions for spans `first..last` (B, K) at steps (B,)."""
+        return self.typed(sentence, self.pointed(sentence, first, last, self.times(step), self.slots(first)))
+
+    def times(self, step: Tensor) -> Tensor:
+        """Embeddings of steps (N,): (N, 1, w)."""
+        return self.time(step)[:, None]  # type: ignore[no-any-return]
+
+    def slots(self, first: Tensor) -> Tensor | None:
+        """Embeddings of the numbers of spans (B, K): (K, w)."""
+        return self.slot(torch.arange(first.shape[1], device=first.device)) if self.slot is not None else None
+
+    def pointed(self, sentence: Sentence, first: Tensor, last: Tensor, time: Tensor, slot: Tensor | None) -> Pointed:
+        """Boundaries of spans `first..last` (B, K). `time` is (B, 1, w), or (1, w) if all are at one step."""
+        if self.inside is not None:
+            spans = stretch_mean(sentence.features[0], first, last)  # (B, K, w)
+        else:
+            spans = take(sentence.features[0], first) + take(sentence.features[1], last)  # (B, K, w)
+        spans, time = self.dropout(spans), time.to(spans.dtype)
+        slot = slot.to(spans.dtype) if slot is not None else None
+        if not self.paper:
+            spans = spans + time
+        for layer, memory in zip(self.layers, sentence.memory, strict=True):
+            spans = layer(spans, slot, memory, sentence.mask)
+        spans = spans + time if self.final_norm is None else self.final_norm(spans)
+        left = self.left_pointer(spans, sentence.left, sentence.mask)
+        right = self.right_pointer(spans, sentence.right, sentence.mask)
+        return Pointed(spans, left, right)
+
+    def typed(self, sentence: Sentence, pointed: Pointed) -> Predictions:
+        left, right = pointed.left.float(), pointed.right.float()
+        hidden = self.type_span(pointed.spans)  # (B, K, w)
+        for logits, words in zip((left, right), sentence.typed, strict=False):
+            hidden = hidden + logits.softmax(-1).to(words.dtype) @ words
+        return Predictions(left, right, self.types(functional.gelu(hidden)).float())
+
+
+class Sinusoid(nn.Module):
+    """Sinusoidal embedding of whole numbers, through two linear layers."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.width = width
+        self.layers = nn.Sequential(nn.Linear(width, width), nn.GELU(), nn.Linear(width, width))
+
+    def forward(self, numbers: Tensor) -> Tensor:
+        """(N,) -> (N, width)"""
+        half = self.width // 2
+        frequencies = torch.exp(torch.arange(half, device=numbers.device) * (-math.log(10_000) / max(half - 1, 1)))
+        angles = numbers.float()[:, None] * frequencies  # (N, half)
+        return self.layers(torch.cat([angles.sin(), angles.cos()], dim=-1))  # type: ignore[no-any-return]
+
+
+class Residual(nn.Module):
+    """A residual connection around a part of a layer: norm before the part, or behind the sum in the paper."""
+
+    def __init__(self, config: Config, width: int) -> None:
+        super().__init__()
+        self.post_norm = config.denoiser == "paper"
+        self.norm, self.dropout = Norm(width), nn.Dropout(config.dropout)
+
+    def around(self, part: Callable[[Tensor], Tensor], spans: Tensor) -> Tensor:
+        if self.post_norm:
+            return self.norm(spans + self.dropout(part(spans)))  # type: ignore[no-any-return]
+        return spans + self.dropout(part(self.norm(spans)))  # type: ignore[no-any-return]
+
+
+class Attention(Residual):
+    """Attention of spans (B, K, w) to each other, or to the words if their memory is given."""
+
+    def __init__(self, config: Config, width: int) -> None:
+        super().__init__(config, width)
+        self.heads, self.attention_dropout = config.heads, config.dropout
+        self.query, self.keys, self.values, self.output = (nn.Linear(width, width) for _ in range(4))
+
+    def forward(self, spans: Tensor, slot: Tensor | None, memory: Memory | None = None, mask: Tensor | None = None) -> Tensor:
+        def attend(own: Tensor) -> Tensor:
+            located = own if slot is None else own + slot
+            keys, values = memory or self.memory(located, own)
+            attended = functional.scaled_dot_product_attention(
+                self._by_head(self.query(located)),
+                keys,
+                values,
+                attn_mask=mask[:, None, None] if mask is not None else None,
+                dropout_p=self.attention_dropout if self.training else 0.0,
+            )
+            return self.output(attended.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
+
+        return self.around(attend, spans)
+
+    def memory(self, keys: Tensor, values: Tensor) -> Memory:
+        return self._by_head(self.keys(keys)), self._by_head(self.values(values))
+
+    def _by_head(self, rows: Tensor) -> Tensor:
+        """(B, N, w) -> (B, heads, N, w / heads)"""
+        return rows.view(*rows.shape[:2], self.heads, -1).transpose(1, 2)
+
+
+class FeedForward(Residual):
+    def __init__(self, config: Config, width: int) -> None:
+        super().__init__(config, width)
+        activation = nn.ReLU() if config.denoiser == "paper" else nn.GELU()
+        inner = config.feed_forward
+        self.inner = nn.Sequential(nn.Linear(width, inner), activation, nn.Dropout(config.dropout), nn.Linear(inner, width))
+
+    def forward(self, spans: Tensor) -> Tensor:
+        return self.around(self.inner, spans)
+
+
+class Layer(nn.Module):
+    """Self-attention, cross-attention, feed-forward; either attention can be left out (the paper's Table 4)."""
+
+    def __init__(self, config: Config, width: int) -> None:
+        super().__init__()
+        self.self_attention = Attention(config, width) if config.attention in ("both", "self") else None
+        self.cross_attention = Attention(config, width) if config.attention in ("both", "cross") else None
+        self.feed_forward = FeedForward(config, width)
+
+    def memory(self, words: Tensor) -> Memory | None:
+        return self.cross_attention.memory(words, words) if self.cross_attention is not None else None
+
+    def forward(self, spans: Tensor, slot: Tensor | None, memory: Memory | None, mask: Tensor) -> Tensor:
+        if self.self_attention is not None:
+            spans = self.self_attention(spans, slot)
+        if self.cross_attention is not None:
+            spans = self.cross_attention(spans, slot, memory, mask)
+        return self.feed_forward(spans)  # type: ignore[no-any-return]
+
+
+class Pointer(nn.Module):
+    """Logits of each word as a boundary of each span: (B, K, M)."""
+
+    def __init__(self, config: Config, width: int) -> None:
+        super().__init__()
+        self.of_words, self.of_spans = nn.Linear(width, width), nn.Linear(width, width)
+        self.output = nn.Linear(width, 1) if config.pointer == "additive" else None
+        self.bias = nn.Parameter(torch.logit(torch.tensor(0.5 if config.denoiser == "paper" else _BOUNDARY_PRIOR)))
+
+    def read(self, words: Tensor) -> Tensor:
+        words = self.of_words(words)  # (B, M, w)
+        return words if self.output is not None else words * words.shape[-1] ** -0.5
+
+    def forward(self, spans: Tensor, words: Tensor, mask: Tensor) -> Tensor:
+        """Of spans (B, K, w) and words (B, M, w) as `read` gives them."""
+        spans, bias = self.of_spans(spans), torch.where(mask, self.bias, -1e4).to(words.dtype)[:, None]  # (B, K, w), (B, 1, M)
+        if self.output is None:
+            return torch.baddbmm(bias, spans, words.transpose(1, 2))
+        # The whole (B, K, M, w) tensor is never stored: it is made for a few spans at a time, and again in the backward pass.
+        parts = torch.split(spans, _SPANS_AT_ONCE, dim=1)
+        logits = [checkpoint(self._additive, part, words, use_reentrant=False, preserve_rng_state=False) for part in parts]
+        return torch.cat(logits, dim=1) + bias
+
+    def _additive(self, spans: Tensor, words: Tensor) -> Tensor:
+        assert self.output is not None
+        return self.output(functional.relu(spans[:, :, None] + words[:, None]))[..., 0]  # type: ignore[no-any-return]

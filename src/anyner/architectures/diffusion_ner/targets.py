@@ -1,0 +1,186 @@
+"""What a batch is denoised as (segments of windows), the noisy spans of training, and the entity that each of them learns.
+
+All on the host, from drawn numbers: small, and nothing waits for the device.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from anyner.architectures.diffusion_ner.config import Config
+from anyner.architectures.diffusion_ner.network import Predictions
+from anyner.architectures.diffusion_ner.schedule import Schedule, to_spans, to_states
+from anyner.architectures.draw import Draw
+from anyner.encoding.encoder import States
+from anyner.encoding.pooling import take
+from anyner.layers.assignment import NOTHING, one_to_one, repeated
+from anyner.layers.contiguous import Entities, EntityRows
+
+Integers = NDArray[np.int64]
+Floats = NDArray[np.float32]
+NO_SOURCE = -1
+_CENTRE, _SPREAD = 0.5, 1 / 6
+"""Mean and spread of first word and width of random spans, as shares of the sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segments:
+    """The parts of long windows that are denoised together, R in all: K spans suit one sentence, not a long window.
+
+    Neighbours overlap by half. An entity belongs to the segment in whose core its middle lies; cores do not overlap.
+    """
+
+    window: Integers  # (R,)
+    start: Integers  # (R,) first word, in the window
+    length: Integers  # (R,) words
+    core_start: Integers  # (R,) in the window
+    core_stop: Integers  # (R,)
+
+    @classmethod
+    def of(cls, lengths: tuple[int, ...], most: int) -> Segments:
+        """Of windows of these lengths; no segment has more than `most` words."""
+        starts = [_starts(length, most) for length in lengths]
+        window = np.repeat(np.arange(len(lengths)), [len(own) for own in starts])
+        start, whole = np.concatenate(starts), np.array(lengths)[window]
+        length = np.minimum(most, whole)
+        same = window[1:] == window[:-1]
+        middle = (start[1:] + (start + length)[:-1]) // 2  # of the overlap with the next segment
+        core_start = np.concatenate([[0], np.where(same, middle, 0)])
+        core_stop = np.concatenate([np.where(same, middle, whole[:-1]), whole[-1:]])
+        return cls(window, start, length, core_start, core_stop)
+
+    def states(self, states: States) -> States:
+        """The words of each segment; pieces stay those of whole windows, since nothing here reads them."""
+        if len(self.window) == len(states.lengths):
+            return states
+        parts = zip(self.window.tolist(), self.start.tolist(), (self.start + self.length).tolist(), strict=True)
+        number = np.arange(self.length.max())
+        inside = number < self.length[:, None]  # (R, T)
+        places = np.where(inside, self.start[:, None] + number, 0) + (self.window * states.words.shape[1])[:, None]
+        words = take(states.words.flatten(0, 1)[None], states.placed(places.reshape(1, -1)))
+        return replace(
+            states,
+            words=words.view(*places.shape, -1),
+            word_mask=states.placed(inside),
+            lengths=tuple(self.length.tolist()),
+            windows=tuple(states.windows[window].part(start, stop) for window, start, stop in parts),
+        )
+
+    def entities(self, entities: Entities) -> Entities:
+        """Those that lie wholly in a segment, by its words. One that lies in several segments is in each of them."""
+        segment, which = np.nonzero(self.window[:, None] == entities.sentence)
+        first, last = entities.first[which] - self.start[segment], entities.last[which] - self.start[segment]
+        inside = (first >= 0) & (last < self.length[segment])
+        return Entities(segment[inside], entities.label[which[inside]], first[inside], last[inside])
+
+    def in_windows(self, states: States, place: Tensor) -> tuple[Tensor, Tensor]:
+        """Spans of segments (P, 4), as the head proposes them, by words of windows; and which of them lie in their core (P,)."""
+        table = states.placed(np.stack([self.window, self.start, self.core_start, self.core_stop]))  # (4, R)
+        window, start, core_start, core_stop = table[:, place[:, 0]].unbind(0)  # (P,) each
+        first, last = place[:, 2] + start, place[:, 3] + start
+        middle = (first + last) // 2
+        return torch.stack([window, place[:, 1], first, last], dim=1), (middle >= core_start) & (middle < core_stop)
+
+
+def _starts(length: int, most: int) -> Integers:
+    """Where the segments of a window start: evenly spread, neighbours sharing at least half."""
+    half = most // 2
+    count = max(1, -(-(length - half) // (most - half)))
+    return np.linspace(0, max(0, length - most), count).round().astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class NoisySpans:
+    """K noisy spans of each sentence."""
+
+    first: Integers  # (B, K)
+    last: Integers  # (B, K)
+    step: Integers  # (B,) the same for all spans of a sentence
+    source: Integers  # (B, K) the entity that was noised into a span; NO_SOURCE: none, or a shifted copy
+
+
+def noised(gold: EntityRows, states: States, config: Config, schedule: Schedule, draw: Draw) -> NoisySpans:
+    """Equation 4 for every sentence, at a step drawn for it."""
+    count, keys = config.spans, states.content_keys
+    lengths = torch.tensor(states.lengths)[:, None]  # (B, 1)
+    source = expanded(gold, draw.uniform("expansion", keys, 1)[:, 0], config)  # (B, K)
+    first, last = (np.take_along_axis(row, np.maximum(source, 0), 1) for row in (gold.first, gold.last))  # (B, K) each
+    random = source == NO_SOURCE
+    if config.expansion == "shifted":
+        rounds = np.arange(count) // np.maximum(gold.counts, 1)[:, None]  # (B, K) how often the gold came before
+        shifted = (rounds % 2 == 1) & ~random
+        room = lengths.numpy() - (last - first)  # (B, K) words at which a span of that length can begin
+        elsewhere = np.floor(draw.uniform("elsewhere", keys, count) * room).astype(np.int64)
+        first, last = np.where(shifted, elsewhere, first), np.where(shifted, elsewhere + last - first, last)
+        source = np.where(shifted, NO_SOURCE, source)
+    state = to_states(torch.from_numpy(first), torch.from_numpy(last), lengths, config.scale)  # (B, K, 2)
+    if random.any():
+        anywhere = draw.normal("anywhere", keys, 2 * count).reshape(-1, count, 2) * _SPREAD + _CENTRE
+        state = torch.where(torch.from_numpy(random)[..., None], torch.from_numpy(2 * anywhere - 1) * config.scale, state)
+    step = (draw.uniform("step", keys, 1)[:, 0] * len(schedule)).astype(np.int64)
+    signal, noise = (torch.from_numpy(factor.astype(np.float32))[:, None, None] for factor in schedule.signal_and_noise(step))
+    drawn = torch.from_numpy(draw.normal("noise", keys, 2 * count).reshape(-1, count, 2))
+    first, last = (place.numpy() for place in to_spans(signal * state + noise * drawn, lengths, config.scale))
+    return NoisySpans(first, last, step, source)
+
+
+def expanded(gold: EntityRows, turn: Floats, config: Config) -> Integers:
+    """The entity that goes into each of the K spans: (B, K). Of more than K entities K in a row, others in each epoch."""
+    number = np.arange(config.spans)
+    counts = np.maximum(gold.counts, 1)[:, None]  # (B, 1)
+    begin = np.floor(turn[:, None] * counts).astype(np.int64)  # (B, 1) which entity comes first
+    filled = gold.counts[:, None] > (number if config.expansion == "random" else 0)
+    return np.where(filled, (number + begin) % counts, NO_SOURCE)
+
+
+def by_inputs(gold: EntityRows, noisy: NoisySpans) -> Integers:
+    """The entity nearest to each noisy span, of equally near ones its source; NOTHING if they share no word: (B, K)."""
+    far = np.abs(noisy.first[..., None] - gold.first[:, None]) + np.abs(noisy.last[..., None] - gold.last[:, None])  # (B, K, G)
+    number = np.arange(gold.first.shape[1])
+    tied = np.where(noisy.source[..., None] == number, 0.5, 0.0)
+    nearest = np.where(number < gold.counts[:, None, None], far - tied, np.inf).argmin(2)  # (B, K)
+    its_first, its_last = (np.take_along_axis(row, nearest, 1) for row in (gold.first, gold.last))  # (B, K) each
+    touching = (np.minimum(noisy.last, its_last) >= np.maximum(noisy.first, its_first)) & (gold.counts[:, None] > 0)
+    return np.where(touching, nearest, NOTHING)
+
+
+def on_device(gold: EntityRows, states: States) -> Tensor:
+    """First word, last word and label of all entities, and 1 where there is one, 0 for padding: (4, B, G)."""
+    real = np.arange(gold.first.shape[1]) < gold.counts[:, None]
+    return states.placed(np.stack([gold.first, gold.last, gold.label, real.astype(np.int64)]))
+
+
+def by_predictions(predictions: Predictions, gold: EntityRows, entities: Tensor, config: Config) -> Integers:
+    """Bipartite matching (appendix A): the cheapest assignment of entities to spans; NOTHING for spans left over: (B, K).
+
+    `entities` is `gold` as `on_device` gives it.
+    """
+    cost = costs(predictions, entities).detach().cpu().numpy()  # (B, K, G), the batch's one wait for the device
+    solve = repeated if config.matching == "predictions" else one_to_one
+    assigned = np.full(cost.shape[:2], NOTHING, dtype=np.int64)
+    for sentence in np.flatnonzero(gold.counts):
+        assigned[sentence] = solve(cost[sentence, :, : gold.counts[sentence]])
+    return assigned
+
+
+def costs(predictions: Predictions, entities: Tensor) -> Tensor:
+    """Minus the probabilities that a span gives to an entity's first word, last word and label: (B, K, G)."""
+    first, last, label, _ = entities  # (B, G) each
+
+    def given(probability: Tensor, place: Tensor) -> Tensor:
+        return probability.gather(2, place[:, None].expand(-1, probability.shape[1], -1))
+
+    left, right = given(predictions.left.sigmoid(), first), given(predictions.right.sigmoid(), last)
+    return -(left + right + given(predictions.types.softmax(-1), label + 1))
+
+
+def labels_pointed_at(predictions: Predictions, entities: Tensor) -> Tensor:
+    """One more than the label of the entity whose boundaries a span predicts exactly, 0 if there is none: (B, K)."""
+    first, last, label, real = entities[:, :, None]  # (B, 1, G) each
+    left, right = predictions.left.argmax(2)[..., None], predictions.right.argmax(2)[..., None]  # (B, K, 1) each
+    return torch.where((left == first) & (right == last) & (real > 0), label + 1, 0).amax(2)

@@ -1,0 +1,61 @@
+"""What architectures share whose proposals are labelled spans: the biaffine one, and every other by its span classifier alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from anyner.architectures.base import Head, Losses, LossPart, Proposals
+from anyner.architectures.settings import (
+    Decoding,
+    ReadSpanClassifierConfig,
+    RescoringSpanClassifierConfig,
+    SpanClassifierConfig,
+)
+from anyner.encoding.encoder import States
+from anyner.encoding.gold import Gold
+from anyner.errors import AnynerError
+from anyner.layers.span_classifier import SpanClassifier
+
+
+@dataclass(frozen=True, slots=True)
+class SpanProposals(Proposals):
+    """P spans that may be entities."""
+
+    place: Tensor  # (P, 4) sentence, label, first word, last word (inclusive)
+    score: Tensor  # (P,)
+
+
+def span_classifier_of(
+    config: SpanClassifierConfig, word_width: int, labels: int, *, discontinuous: bool = False, read_by: nn.Linear | None = None
+) -> SpanClassifier | None:
+    """The layer that the settings describe. `read_by` is the output of the head's own label classifier, if it has one."""
+    if not config.width:
+        return None
+    return SpanClassifier(
+        word_width,
+        config.width,
+        labels,
+        dropout=config.dropout,
+        discontinuous=discontinuous,
+        rescore_fragments=isinstance(config, RescoringSpanClassifierConfig) and config.rescore_fragments,
+        read_by=read_by if isinstance(config, ReadSpanClassifierConfig) and config.read_by_labels else None,
+    )
+
+
+def propose_spans(head: Head, states: States, decoding: Decoding) -> SpanProposals:
+    """What the head's span classifier proposes by itself."""
+    classifier = head.span_classifier
+    if classifier is None:
+        raise AnynerError("options.span_classifier_alone: the model has no span classifier (head.span_classifier.width is 0)")
+    read = classifier.read(states.words)
+    return SpanProposals(*classifier.entities(read, states.word_mask, decoding.thresholds["score"]))
+
+
+def span_losses(classifier: SpanClassifier | None, config: SpanClassifierConfig, states: States, gold: Gold) -> Losses:
+    """The dense span loss, if there is a span classifier that learns from it."""
+    if classifier is None or not config.loss_weight:
+        return {}
+    loss = classifier.loss(states.words, states.word_mask, gold)
+    return {"spans": LossPart(loss, states.word_mask.sum(), config.loss_weight)}

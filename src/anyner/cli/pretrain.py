@@ -1,0 +1,50 @@
+"""`anyner pretrain`: domain-adaptive pre-training of a recipe's encoder."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anyner.cli.output import say
+
+
+def pretrain(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="The recipe with the encoder and the training texts.")],
+    texts: Annotated[
+        list[str] | None, typer.Argument(metavar="TEXTS", help="More texts: text files, folders of them, or corpora.")
+    ] = None,
+    *,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Output folder of the encoder.")],
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a recipe key, e.g. pretraining.epochs=20.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+) -> None:
+    """Continue pre-training an encoder on your texts (masked language modelling).
+
+    Needs no annotation. It helps where your texts differ from what the encoder was trained on, e.g. biomedical text.
+    Texts of dev and test are not read. Trainings then start from DIR.
+
+    \b
+    Examples:
+      anyner pretrain recipe.yaml -o runs/encoder
+      anyner pretrain recipe.yaml notes/ abstracts.txt -o runs/encoder --set pretraining.epochs=20
+      anyner train recipe.yaml --set encoder.source=runs/encoder -o runs/model
+    """
+    from anyner.cli.texts import documents_of
+    from anyner.training.config import Recipe
+    from anyner.training.pretraining import pretrain as run
+    from anyner.training.progress import TerminalListener
+
+    ready = Recipe.read(recipe, changes or [])
+    more = list(documents_of(None, texts or [], lines=False, context=0))
+    with nullcontext() if quiet else TerminalListener() as listener:
+        result = run(ready, output, more, listener)
+    summary = f"{result.words:,} words; {result.accuracy:.1%} of masked pieces predicted in held-out windows"
+    if result.exit_code:
+        say(f"anyner: stopped after {result.epochs} epochs; {output} holds the encoder so far: {summary}", err=True)
+        raise typer.Exit(result.exit_code)
+    say(f"{output}: {summary}")

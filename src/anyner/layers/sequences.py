@@ -1,0 +1,82 @@
+"""Sequences of a decoder, many for some sentences and few for others, and the grid in which all sentences have equally many."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Sequences:
+    """Where each of N sequences lies: its sentence, and its place in a grid of sentences x the most sequences of one."""
+
+    sentence: Tensor  # (N,)
+    place: Tensor  # (N,) sentence * most + number of the sequence in its sentence; no two alike
+    sentences: int
+    most: int
+    filled: bool = False  # whether the sequences are the whole grid, in its order
+
+    @classmethod
+    def of_counts(cls, counts: Sequence[int], device: torch.device) -> Sequences:
+        """In the order of their sentences, so many in each; the host does not wait for the copy."""
+        most = max(counts, default=0)
+        each = torch.tensor(counts, dtype=torch.long)  # (B,)
+        sentence = torch.repeat_interleave(torch.arange(len(counts)), each)  # (N,)
+        number = torch.arange(len(sentence)) - (each.cumsum(0) - each)[sentence]  # (N,)
+        both = torch.stack([sentence, sentence * most + number])  # (2, N)
+        sentence, place = (both.pin_memory() if device.type == "cuda" else both).to(device, non_blocking=True)
+        return cls(sentence, place, len(counts), most, filled=all(count == most for count in counts))
+
+    @classmethod
+    def of_mask(cls, mask: Tensor) -> tuple[Sequences, Tensor]:
+        """One sequence for each True of a mask (B, N), and its column (N',). The host waits once, for how many there are."""
+        most = int(mask.sum(1).max())
+        sentence, column = mask.nonzero().unbind(1)  # (N',) each
+        return cls(sentence, sentence * most + (mask.cumsum(1) - 1)[sentence, column], len(mask), most), column
+
+    def __len__(self) -> int:
+        return len(self.sentence)
+
+    def __getitem__(self, chosen: Tensor) -> Sequences:
+        """Some of the sequences, each at most once; the grid stays as it is."""
+        return Sequences(self.sentence[chosen], self.place[chosen], self.sentences, self.most)
+
+    def packed(self) -> Sequences:
+        """The same sequences, which stand in the order of their sentences, in a grid without room for others."""
+        number = torch.arange(len(self), device=self.place.device) - torch.searchsorted(self.sentence, self.sentence)  # (N,)
+        most = int(number.max()) + 1 if len(self) else 0  # the host waits
+        return Sequences(self.sentence, self.sentence * most + number, self.sentences, most)
+
+    def repeated(self, times: int) -> Sequences:
+        """Each sequence `times` times, side by side."""
+        copies = torch.arange(times, device=self.place.device)
+        place = (self.place[:, None] * times + copies).flatten()  # (N * times,)
+        sentence = self.sentence[:, None].expand(-1, times).flatten()
+        return Sequences(sentence, place, self.sentences, self.most * times, self.filled)
+
+    def to_grid(self, states: Tensor) -> Tensor:
+        """(N, T, w) -> (B, most * T, w): sequences of a sentence behind each other, zeros where there is none."""
+        _, steps, width = states.shape
+        if not self.filled:
+            grid = states.new_zeros(self.sentences * self.most, steps, width)
+            states = grid.index_copy_(0, self.place, states)
+        return states.reshape(self.sentences, self.most * steps, width)
+
+    def from_grid(self, grid: Tensor, steps: int) -> Tensor:
+        """(B, most * T, w) -> (N, T, w)"""
+        states = grid.reshape(self.sentences * self.most, steps, grid.shape[-1])
+        return states if self.filled else states.index_select(0, self.place)
+
+
+def places_in_grid(sentence: NDArray[np.int64], sentences: int) -> tuple[NDArray[np.int64], int]:
+    """For sequences in any order (N,): the place of each in the grid, and the most of one sentence. On the host."""
+    counts = np.bincount(sentence, minlength=sentences)
+    most, order = int(counts.max(initial=0)), np.argsort(sentence, kind="stable")
+    place = np.empty_like(sentence)
+    place[order] = sentence[order] * most + np.arange(len(sentence)) - (np.cumsum(counts) - counts)[sentence[order]]
+    return place, most

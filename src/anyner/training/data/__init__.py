@@ -1,0 +1,1 @@
+"""From the documents of a recipe to training examples and batches."""

@@ -1,0 +1,122 @@
+"""The documents of a recipe: train, dev and test, with augmentation and soft labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from anyner.corpora.corpus import Corpus, Problem
+from anyner.corpora.joining import joined, source_documents
+from anyner.corpora.neighbours import neighbours_attached
+from anyner.corpora.reading import read, read_splits
+from anyner.corpora.source_documents import with_distinct_docs
+from anyner.corpora.synthetic import synthetic_splits
+from anyner.document import Document
+from anyner.errors import AnynerError
+from anyner.text.config import TextConfig
+from anyner.training.config import DataConfig, Source
+from anyner.training.data.augmentation import augmented
+from anyner.training.data.soft_labels import DocumentSoftLabels, read_soft_labels
+
+_FEW, _WHOLE = 4, 16
+"""Sentences of a short dev passage, and of a stand-in for a source document where sentences have no `doc`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Splits:
+    train: tuple[Document, ...]
+    dev: tuple[Document, ...]
+    test: tuple[Document, ...]
+    problems: tuple[Problem, ...] = ()
+    soft_labels: tuple[DocumentSoftLabels | None, ...] = ()
+    """One entry for each training document, or empty."""
+    augmented: int = 0
+    """How many of the training documents, the last ones, come from augmentation."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return Corpus(self.train).labels
+
+
+def read_data(data: DataConfig, text: TextConfig, dev_trains: bool = False) -> Splits:
+    """Reads everything that `data` names. `dev_trains` adds dev to train; dev is then empty."""
+    corpora = _read_corpora(data)
+    train, dev, test = (corpus.documents for corpus in corpora)
+    if data.held_out:
+        train, dev = held_out((*train, *dev), data.held_out)
+    if text.context:
+        everything = [*train, *dev, *test]
+        train, dev, test = (neighbours_attached(documents, text.context, everything) for documents in (train, dev, test))
+    if dev_trains:
+        train, dev = (*train, *dev), ()
+    new = augmented(train, data.augmentation, text)
+    problems = [problem for corpus in corpora for problem in corpus.problems]
+    soft_labels: list[DocumentSoftLabels | None] = []
+    if data.soft_labels:
+        soft_labels, of_files = read_soft_labels(data.soft_labels, (*train, *new))
+        problems += of_files
+    return Splits((*train, *new), dev, test, tuple(problems), tuple(soft_labels), len(new))
+
+
+def _read_corpora(data: DataConfig) -> list[Corpus]:
+    """Train, dev and test."""
+    if data.synthetic is not None:
+        sizes = (data.synthetic.train, data.synthetic.dev, data.synthetic.test)
+        synthetic = synthetic_splits(sizes, data.synthetic.seed, data.synthetic.contiguous)
+        return [synthetic.train, synthetic.dev, synthetic.test]
+    if data.folder is not None:
+        found = read_splits(data.folder)
+        if found.train is None or (found.dev is None and not data.held_out):
+            raise AnynerError(f"{data.folder}: needs a train and a dev file; without a dev file set data.held_out, e.g. to 0.1")
+        splits = {"train": found.train, "dev": found.dev or Corpus(()), "test": found.test or Corpus(())}
+        return with_distinct_docs([(f"{data.folder}/{name}", corpus) for name, corpus in splits.items()])
+    parts = (data.train, data.dev, data.test)
+    files = iter(with_distinct_docs([(source.path, _read_source(source)) for sources in parts for source in sources]))
+    return [_concatenated(list(islice(files, len(sources)))) for sources in parts]
+
+
+def _concatenated(files: Sequence[Corpus]) -> Corpus:
+    problems = tuple(problem for file in files for problem in file.problems)
+    return Corpus(tuple(document for file in files for document in file), problems)
+
+
+def _read_source(source: Source) -> Corpus:
+    corpus = read(source.path, source.format)
+    if source.labels is None:
+        return corpus
+    annotated = frozenset(source.labels)
+    for number, document in enumerate(corpus, 1):
+        if strange := next((e.label for e in document.entities if e.label not in annotated), None):
+            where = f"{source.path}: document {document.id or number}"
+            raise AnynerError(f"{where} has an entity {strange}, which is not in the `labels` of this source: add it there")
+    return Corpus(tuple(replace(document, labels=annotated) for document in corpus), corpus.problems)
+
+
+def held_out(documents: Sequence[Document], share: float) -> tuple[tuple[Document, ...], tuple[Document, ...]]:
+    """Train and dev: dev gets the last source documents, since new texts are more like the end of a corpus."""
+    sources = source_ids(documents)
+    in_order = list(dict.fromkeys(sources))
+    last = set(in_order[-max(1, round(len(in_order) * share)) :])
+    train = tuple(document for document, source in zip(documents, sources, strict=True) if source not in last)
+    if not train:
+        raise AnynerError(f"data.held_out: a share of {share:g} leaves no document to train on")
+    return train, tuple(document for document, source in zip(documents, sources, strict=True) if source in last)
+
+
+def source_ids(documents: Sequence[Document]) -> list[str | int]:
+    """The source document (`doc`) of each document; one without `doc` is its own source, named by its number."""
+    return [document.doc if document.doc is not None else number for number, document in enumerate(documents)]
+
+
+def dev_passages(documents: Sequence[Document], passages: bool = True) -> tuple[Document, ...]:
+    """Dev in the lengths of real text: a third of the source documents sentence by sentence, a third in short passages, a third
+    whole; sentences are separated by blanks or line breaks. Without `passages`, the documents unchanged.
+    """
+    if not passages:
+        return tuple(documents)
+    read: list[Document] = []
+    for number, sentences in enumerate(source_documents(documents, _WHOLE)):
+        size, separator = (1, _FEW, len(sentences))[number % 3], " \n"[number // 3 % 2]
+        read += [joined(sentences[start : start + size], separator) for start in range(0, len(sentences), size)]
+    return tuple(read)

@@ -1,0 +1,97 @@
+"""The folder of a training: what it may overwrite, the best model so far, and the card at the end."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from anyner.errors import AnynerError
+from anyner.inference.recognizer import Recognizer
+from anyner.inference.tuning import Tuned
+from anyner.storage.card import card
+from anyner.storage.files import CARD, CONFIG, EPOCHS, METRICS, RECIPE, WEIGHTS, write_text
+from anyner.storage.load import read_config
+from anyner.storage.save import save
+from anyner.training.checkpoint import has_checkpoint
+from anyner.training.config import Recipe
+from anyner.training.data.splits import Splits
+from anyner.training.loop import Outcome
+
+
+def check_folder(folder: Path, recipe: Recipe, resume: bool) -> None:
+    """Refuses a folder that a training would overwrite, or that it cannot resume from."""
+    if folder.exists() and not folder.is_dir():
+        raise AnynerError(f"{folder} is a file, not a folder")
+    if not resume:
+        if has_checkpoint(folder):
+            raise AnynerError(f"{folder} holds an unfinished training: resume it, or choose another output folder")
+        if (folder / CONFIG).exists():
+            raise AnynerError(f"{folder} already holds a model: choose another output folder")
+        if foreign := _foreign(folder, recipe):
+            raise AnynerError(f"{folder} holds {foreign}, which the training would overwrite: choose another output folder")
+        return
+    if not has_checkpoint(folder):
+        raise AnynerError(f"{folder} holds no checkpoint to resume from")
+    if (folder / RECIPE).is_file() and (before := Recipe.read(folder / RECIPE)) != recipe:
+        key = next(name for name in Recipe.model_fields if getattr(before, name) != getattr(recipe, name))
+        raise AnynerError(f"{folder}: '{key}' has changed since the training began: resume with the old value, or start again")
+
+
+def _foreign(folder: Path, recipe: Recipe) -> str | None:
+    """A file that the training would overwrite and that no earlier, killed training has left."""
+    if (folder / EPOCHS).exists():
+        return None
+    there = [name for name in (RECIPE, CARD, METRICS, WEIGHTS) if (folder / name).exists()]
+    if there == [RECIPE] and (folder / RECIPE).read_bytes() == recipe.to_yaml().encode():
+        return None  # the very file that this training would write
+    return there[0] if there else None
+
+
+def begin_folder(folder: Path, recipe: Recipe) -> None:
+    if not (folder / EPOCHS).exists():
+        write_text(folder / EPOCHS, "")  # before the recipe: this file marks the folder as a training's
+    write_text(folder / RECIPE, recipe.to_yaml())
+
+
+def check_best_model(folder: Path, best_epoch: int) -> None:
+    """A checkpoint is useless without the files of the best epoch so far."""
+    if best_epoch < 0:
+        return
+    if not (folder / WEIGHTS).is_file():
+        raise AnynerError(f"{folder}: {WEIGHTS}, the model of epoch {best_epoch + 1}, is missing: start a new training")
+    _read_metrics(folder)
+
+
+def _read_metrics(folder: Path) -> dict[str, Any]:
+    try:
+        metrics = json.loads((folder / METRICS).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        metrics = None
+    if not isinstance(metrics, dict) or "dev" not in metrics:
+        raise AnynerError(f"{folder / METRICS}: the score of the best epoch is missing or damaged: start a new training")
+    return metrics
+
+
+class BestModel:
+    """Writes the model whenever an epoch is the best so far, and the card when the training is over."""
+
+    def __init__(self, recognizer: Recognizer, recipe: Recipe, folder: Path, data: Splits) -> None:
+        self._recognizer, self._recipe, self._folder, self._data = recognizer, recipe, folder, data
+
+    def keep(self, tuned: Tuned | None) -> None:
+        """`tuned` on dev; None for a refit."""
+        config = self._recognizer.config
+        if tuned is not None:
+            config = config.updated({"thresholds": dict(tuned.thresholds)}, CONFIG)
+        save(Recognizer(self._recognizer.model, self._recognizer.vocabulary, config), self._folder, overwrite=True)
+        metrics = {"dev": tuned.score.to_json() if tuned is not None else None, "documents": len(self._data.dev)}
+        write_text(self._folder / METRICS, json.dumps(metrics, indent=2) + "\n")
+
+    def finish(self, outcome: Outcome) -> None:
+        metrics = _read_metrics(self._folder)
+        metrics["training"] = asdict(outcome)
+        write_text(self._folder / METRICS, json.dumps(metrics, indent=2) + "\n")
+        config = read_config(self._folder)  # with the thresholds of the best epoch
+        write_text(self._folder / CARD, card(config, metrics, self._recipe.to_yaml(), len(self._data.train)))

@@ -1,0 +1,105 @@
+"""Regularisation of a training: word dropout, adversarial training (FGM) and averaged weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+from torch.optim.swa_utils import get_ema_multi_avg_fn
+
+from anyner.architectures.draw import Draw
+from anyner.encoding.examples import Example
+
+_CASELESS = 0.2
+"""Share of the windows whose capitals are hidden."""
+_RAMP = 10
+"""In the first steps the average follows faster: the initial weights say nothing."""
+
+
+def with_word_dropout(examples: Sequence[Example], share: float, unknown: int, draw: Draw) -> list[Example]:
+    """A share of the words becomes the unknown piece, so that the encoder must use the context."""
+    keys = [example.window.content_key for example in examples]
+    lengths = [len(example.window.words) for example in examples]
+    dropped = draw.uniform("word dropout", keys, max(lengths)) < share  # (B, M)
+    return [one.without(row[:length], unknown) for one, row, length in zip(examples, dropped, lengths, strict=True)]
+
+
+def with_case_dropout(examples: Sequence[Example], draw: Draw) -> list[Example]:
+    """Hides the capitals of some windows: text in one casing has to be read as well, and few corpora have any."""
+    keys = [example.window.content_key for example in examples]
+    drawn = draw.uniform("casing", keys, 1)[:, 0]  # (B,)
+    return [
+        replace(one, window=replace(one.window, caseless=True)) if chance < _CASELESS else one
+        for one, chance in zip(examples, drawn, strict=True)
+    ]
+
+
+@contextmanager
+def perturbed(table: Tensor, size: float) -> Iterator[None]:
+    """FGM (Miyato, Dai and Goodfellow, ICLR 2017): inside, an embedding table (V, d) is shifted along its own gradient.
+
+    The shift of the whole table has `size` times the length of a mean row. Afterwards the table is exactly as before. Without
+    a gradient nothing is shifted.
+    """
+    before = table.detach().clone()  # subtracting the shift would not restore the last bit
+    length = before.norm() * len(before) ** -0.5
+    try:
+        if table.grad is not None:
+            with torch.no_grad():
+                table += size * length * _direction(table.grad)
+        yield
+    finally:
+        with torch.no_grad():
+            table.copy_(before)
+
+
+def _direction(gradient: Tensor) -> Tensor:
+    """Of length 1, or 0 where there is none. Scaled by its largest number first: squares of tiny numbers would vanish."""
+    tiny = torch.finfo(gradient.dtype).tiny
+    scaled = gradient / gradient.abs().max().clamp_min(tiny)
+    length: Tensor = scaled.norm()
+    return scaled / length.clamp_min(tiny)
+
+
+class WeightAverage:
+    """An exponential moving average of a model's parameters, over about so many steps."""
+
+    def __init__(self, model: nn.Module, steps: float) -> None:
+        self.parameters = list(model.parameters())
+        self.names = [name for name, _ in model.named_parameters()]
+        self.weights = [parameter.detach().clone() for parameter in self.parameters]
+        self.decay = 1 - 1 / max(steps, 1.0)
+
+    def add(self, step: int) -> None:
+        """Takes in the weights after `step` steps. Depends on the step alone: resuming is exact."""
+        decay = min(self.decay, step / (step + _RAMP))
+        average = get_ema_multi_avg_fn(decay)  # type: ignore[no-untyped-call]
+        average(self.weights, [parameter.detach() for parameter in self.parameters], step)
+
+    @contextmanager
+    def applied(self) -> Iterator[None]:
+        """Inside, the model has the averaged weights."""
+        self._exchange()
+        try:
+            yield
+        finally:
+            self._exchange()
+
+    @torch.no_grad()
+    def _exchange(self) -> None:
+        for parameter, weight in zip(self.parameters, self.weights, strict=True):
+            own = parameter.clone()
+            parameter.copy_(weight)
+            weight.copy_(own)
+
+    def state(self) -> dict[str, Tensor]:
+        return dict(zip(self.names, self.weights, strict=True))
+
+    def restore(self, state: Mapping[str, Tensor]) -> None:
+        if set(state) != set(self.names):
+            raise ValueError("its averaged weights belong to another model")
+        for name, weight in zip(self.names, self.weights, strict=True):
+            weight.copy_(state[name])

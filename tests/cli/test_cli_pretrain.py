@@ -1,0 +1,37 @@
+"""`anyner pretrain`: a folder that the next training starts from, and one clear line for whatever is wrong."""
+
+from pathlib import Path
+
+import pytest
+from command_line import anyner_command
+
+SMALL = ["data.synthetic={train: 40, dev: 4, test: 1, contiguous: true}", "training.epochs=1", "pretraining.epochs=2"]
+RECIPE = Path(__file__).parent.parent.parent / "recipes/biaffine/demo.yaml"
+
+
+def sets(*more: str) -> list[str]:
+    return [part for change in (*SMALL, *more) for part in ("--set", change)]
+
+
+def test_a_training_starts_from_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("a text of six words altogether", encoding="utf-8")
+    answer = anyner_command("pretrain", RECIPE, tmp_path / "notes.txt", "-o", tmp_path / "encoder", *sets())
+    assert answer.code == 0, answer
+    assert "epoch 2: loss" in answer.err and "of masked pieces predicted" in answer.out
+    trained = anyner_command("train", RECIPE, "-o", tmp_path / "model", *sets(f"encoder.source={tmp_path / 'encoder'}"))
+    assert trained.code == 0, trained
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere.txt"], "nowhere.txt"),
+        (["--set", "pretraining.mask_share=2"], "pretraining.mask_share"),
+        (["--set", "pretraining.epoch=2"], "pretraining.epoch"),
+        (["--set", "encoder.source=./nowhere"], "there is no folder ./nowhere"),
+    ],
+)
+def test_errors_are_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
+    answer = anyner_command("pretrain", RECIPE, "-o", tmp_path / "out", *sets(), *arguments)
+    answer.assert_one_line(message)
+    assert not (tmp_path / "out").exists()

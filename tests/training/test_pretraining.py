@@ -1,0 +1,206 @@
+"""Whole words are masked, an encoder learns to predict them, and a training starts from it."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from safetensors import SafetensorError
+from transformers import BertConfig, BertForMaskedLM, PreTrainedModel, T5Config, T5Model
+
+from anyner.document import Document
+from anyner.encoding.pieces import PieceVocabulary
+from anyner.encoding.pretrained import train_vocabulary
+from anyner.errors import AnynerError
+from anyner.text.config import TextConfig
+from anyner.text.windows import words_of
+from anyner.training.config import Recipe
+from anyner.training.data.splits import read_data
+from anyner.training.encoder import starting_encoder
+from anyner.training.pretraining import IGNORED, MaskedLanguageHead, MaskedWords, pretrain, word_windows
+from anyner.training.progress import Silent
+from anyner.training.run import run
+
+FAST = ("pretraining.epochs=8", "pretraining.batch_tokens=1024", "pretraining.lr=0.003")
+
+
+class Lines(Silent):
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def note(self, line: str) -> None:
+        self.lines.append(line)
+
+
+def test_it_learns_to_predict_masked_words(
+    tiny: Callable[..., Recipe], written: Callable[[Path, list[Document]], str], tmp_path: Path
+) -> None:
+    pairs = [("north", "south"), ("black", "white"), ("day", "night"), ("cat", "dog"), ("sun", "moon"), ("salt", "pepper")]
+    path = written(tmp_path / "pairs.jsonl", [Document(" ".join(pairs[number % 6] * 5)) for number in range(60)])
+    texts = ("data.synthetic=null", f"data.train={path}", f"data.dev={path}")
+    listener = Lines()
+    slow = (*texts, "pretraining.epochs=60", "pretraining.batch_tokens=128", "pretraining.lr=0.01")
+    result = pretrain(tiny(*slow), tmp_path / "encoder", listener=listener)
+    told = [line for line in listener.lines if line.startswith("epoch")]
+    assert result.epochs == len(told) == 60 and f"masked pieces predicted {result.accuracy:.1%}" in told[-1]
+    assert result.accuracy > 0.9, told[-1]
+    assert "600 words in 59 windows for training, 1 held out" in listener.lines
+
+
+def test_the_same_seed_gives_the_same_encoder_and_trainings_start_from_it(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
+    recipe = tiny(*FAST, "pretraining.epochs=2")
+    for name in ("one", "two"):
+        pretrain(recipe, tmp_path / name)
+    one, two = (
+        starting_encoder(tiny(f"encoder.source={tmp_path / name}").encoder, ())[0].state_dict() for name in ("one", "two")
+    )
+    fresh = starting_encoder(recipe.encoder, read_data(recipe.data, recipe.text).train)[0].state_dict()
+    assert one.keys() == two.keys() == fresh.keys()
+    assert all(torch.equal(one[key], two[key]) for key in one)
+    assert not all(torch.equal(one[key], fresh[key]) for key in one)
+    model = run(tiny(f"encoder.source={tmp_path / 'one'}", "training.epochs=1"), tmp_path / "model")
+    assert model.outcome.epochs == 1
+
+
+def test_texts_of_dev_and_test_stay_unread_and_more_texts_are_read(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
+    recipe = tiny(*FAST, "pretraining.epochs=1", "data.augmentation.coordination=0.5")
+    train = read_data(recipe.data.updated({"augmentation": {"coordination": 0.0}}, "data"), recipe.text).train
+    words = sum(len(list(words_of(one, recipe.text))) for one in train)
+    assert pretrain(recipe, tmp_path / "plain").words == words
+    assert pretrain(recipe, tmp_path / "more", [Document("four words of mine")]).words == words + 4
+
+
+def test_the_head_equals_that_of_the_library(tmp_path: Path) -> None:
+    config = BertConfig(vocab_size=50, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
+    whole = BertForMaskedLM(config).eval()
+    head = MaskedLanguageHead(whole.bert)
+    theirs = whole.cls.predictions
+    with torch.no_grad():
+        theirs.bias.normal_()
+        head.bias.copy_(theirs.bias)
+        head.dense.load_state_dict(theirs.transform.dense.state_dict())
+        head.norm.load_state_dict(theirs.transform.LayerNorm.state_dict())
+        pieces = torch.randint(50, (2, 7))
+        states = whole.bert(input_ids=pieces).last_hidden_state
+        torch.testing.assert_close(head(states.flatten(0, 1)), whole(input_ids=pieces).logits.flatten(0, 1))
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_keeps_what_was_learned(tiny: Callable[..., Recipe], tmp_path: Path, number: int, code: int) -> None:
+    class Impatient(Silent):
+        def step(self, epoch: int, done: float, loss: float | None, seconds_left: float) -> None:
+            if epoch == 2 and done < 1:
+                signal.raise_signal(number)
+
+    result = pretrain(tiny(*FAST), tmp_path / "out", listener=Impatient())
+    assert result.epochs == 1 and (tmp_path / "out/model.safetensors").is_file()
+    assert result.exit_code == code
+
+
+def test_a_full_disk_is_one_line_and_leaves_nothing(
+    tiny: Callable[..., Recipe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: object, folder: Path) -> None:
+        folder.mkdir()
+        (folder / "model.safetensors").write_bytes(b"half")
+        raise SafetensorError("I/O error: No space left on device (os error 28)")
+
+    monkeypatch.setattr(PreTrainedModel, "save_pretrained", full)
+    with pytest.raises(AnynerError, match=r"out: no space left on the disk$"):
+        pretrain(tiny(*FAST), tmp_path / "out")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_cannot_be_pretrained_is_refused(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/file").write_text("mine")
+    with pytest.raises(AnynerError, match="not an empty folder"):
+        pretrain(tiny(*FAST), tmp_path / "full")
+    with pytest.raises(AnynerError, match="too little text for pre-training: 1 windows"):
+        pretrain(tiny("data.synthetic.train=1"), tmp_path / "out")
+    half = T5Model(T5Config(vocab_size=60, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2))
+    half.save_pretrained(tmp_path / "t5")
+    train_vocabulary(["some text"], 40).save(tmp_path / "t5")
+    with pytest.raises(AnynerError, match="t5 cannot be pre-trained here"):
+        pretrain(tiny(f"encoder.source={tmp_path / 't5'}"), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+TEXTS = ["alpha beta gamma alphabetagamma", "beta gammabeta", "alpha", "gamma gamma betaalpha delta"]
+
+
+@pytest.fixture(scope="module")
+def vocabulary() -> PieceVocabulary:
+    return train_vocabulary(TEXTS, 30)
+
+
+documents = st.lists(
+    st.builds(
+        Document,
+        st.lists(st.sampled_from(["alpha", "beta", "gammabetagamma", "x"]), min_size=0, max_size=12).map(" ".join),
+        doc=st.sampled_from([None, "one", "two"]),
+    ),
+    max_size=6,
+)
+
+
+@given(documents, st.integers(16, 40))
+def test_windows_hold_every_word_once_and_never_two_docs(parts: list[Document], most: int) -> None:
+    vocabulary, text = train_vocabulary(TEXTS, 30), TextConfig()
+    frame = len(vocabulary.frame.prefix) + len(vocabulary.frame.suffix)
+    windows = list(word_windows(parts, text, vocabulary, most))
+    assert all(windows) and all(sum(map(len, window)) + frame <= most for window in windows)
+    spoken = [[one.text[start:end] for start, end in words_of(one, text)] for one in parts]
+    assert list(chain.from_iterable(windows)) == vocabulary.cut(list(chain.from_iterable(spoken)))
+    ends = {sum(map(len, windows[: number + 1])) for number in range(len(windows))}
+    said = 0
+    for number, words in enumerate(spoken):
+        follows = number and parts[number].doc is not None and parts[number].doc == parts[number - 1].doc
+        if number and said and not follows:
+            assert said in ends, "a window goes on in another doc"
+        said += len(words)
+
+
+def test_words_are_masked_whole(vocabulary: PieceVocabulary) -> None:
+    words = tuple(vocabulary.cut(["alpha", "alphabetagamma", "gammabeta", "delta"] * 500))
+    masked_words = MaskedWords([words, words[:3]], vocabulary, 0.2)
+    batch = masked_words.batch([0, 1], np.random.default_rng(0))
+    prefix = len(vocabulary.frame.prefix)
+    pieces = np.array(list(chain.from_iterable(words)))
+    asked = batch.targets[0, prefix : prefix + len(pieces)].numpy()
+    shown = batch.pieces[0, prefix : prefix + len(pieces)].numpy()
+    hidden = asked != IGNORED
+    assert (asked[hidden] == pieces[hidden]).all() and (shown[~hidden] == pieces[~hidden]).all()
+    stops = np.cumsum([len(word) for word in words])
+    whole = [set(hidden[stop - len(word) : stop].tolist()) for stop, word in zip(stops, words, strict=True)]
+    assert all(len(of_word) == 1 for of_word in whole)
+    assert 0.17 < np.mean([True in of_word for of_word in whole]) < 0.23
+    masked = shown[hidden] == vocabulary.frame.unknown  # a fresh vocabulary has no piece for masks
+    assert 0.7 < masked.mean() < 0.9 and 0.05 < (shown[hidden] == pieces[hidden]).mean() < 0.2
+    own = int(batch.attention_mask[1].sum())
+    assert own == prefix + sum(map(len, words[:3])) + len(vocabulary.frame.suffix)
+    assert (batch.targets[1, own:] == IGNORED).all() and (batch.pieces[1, own:] == vocabulary.frame.pad).all()
+
+
+def test_masking_depends_on_the_seed_alone(vocabulary: PieceVocabulary) -> None:
+    masked_words = MaskedWords([tuple(vocabulary.cut(["alpha", "beta"] * 50))], vocabulary, 0.3)
+    one, again, other = (masked_words.batch([0], np.random.default_rng(seed)) for seed in (1, 1, 2))
+    assert one.pieces.equal(again.pieces) and one.targets.equal(again.targets)
+    assert not one.targets.equal(other.targets)
+
+
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=20), st.integers(40, 200))
+def test_a_plan_has_every_window_once_in_batches_that_fit(sizes: list[int], tokens: int) -> None:
+    vocabulary = train_vocabulary(TEXTS, 30)
+    piece = (vocabulary.frame.unknown,)
+    masked_words = MaskedWords([(piece,) * size for size in sizes], vocabulary, 0.2)
+    plan = masked_words.plan(range(len(sizes)), tokens, np.random.default_rng(0))
+    assert sorted(chain.from_iterable(plan)) == list(range(len(sizes)))
+    assert all(masked_words.batch(places, np.random.default_rng(0)).pieces.numel() <= tokens for places in plan)
