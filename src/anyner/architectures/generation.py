@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     Integers = NDArray[np.int64]
 
+PRETRAINED_RATE = 0.05
+"""Share of `training.head_lr` at which a pretrained decoder learns."""
 MOST_AT_ONE_WORD = 8
 """Entities at one word that are told apart at most when the corpus decides."""
 
@@ -29,13 +31,7 @@ class GenerationConfig(HeadConfig):
     """Layers of the decoder; left open: 2, of a pretrained one all."""
     width: int | None = Field(default=None, ge=8)
     """Width of a new decoder; left open: that of the word vectors."""
-    heads: int | None = Field(default=None, ge=1)
-    """Heads of a new decoder; left open: one for 64 of its width."""
-    feed_forward: int | None = Field(default=None, ge=1)
-    """Width inside a new decoder's layers; left open: twice its width."""
     dropout: float = Field(default=0.1, ge=0.0, lt=1.0)
-    pretrained_rate: float = Field(default=0.05, gt=0.0, le=1.0)
-    """Share of `training.head_lr` at which a decoder that was taken over learns."""
     farthest: int | None = Field(default=None, ge=1)
     """Most units from an entity's first to its last; left open: half more than in the training corpus."""
     most_at_one_word: int | None = Field(default=None, ge=1)

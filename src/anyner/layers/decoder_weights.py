@@ -22,12 +22,10 @@ DecoderKind = Literal["pretrained", "encoder", "new"]
 
 @dataclass(frozen=True, slots=True)
 class NewDecoder:
-    """The sizes of a decoder from scratch; what is None follows from the width."""
+    """The sizes of a decoder from scratch, which has an attention head for 64 of its width; None: 2 layers."""
 
     width: int
     layers: int | None = None
-    heads: int | None = None
-    feed_forward: int | None = None
     input_norm: bool = False
 
 
@@ -47,15 +45,15 @@ def chosen_shape(
                 f"head.decoder is encoder, but a {pretrained.model_type} has no layers to start from; set it to new"
             )
         return replace(like, input_norm=True)  # its layers are used to inputs of one scale
-    heads = new.heads or max(1, new.width // 64)
+    heads = max(1, new.width // 64)
     if new.width % heads:
-        raise AnynerError(f"head.width {new.width} must be a multiple of head.heads {heads}")
+        raise AnynerError(f"head.width {new.width} must be a multiple of its {heads} attention heads: take a multiple of 64")
     return DecoderShape(
         width=new.width,
         layers=new.layers or 2,
         heads=heads,
         head_width=new.width // heads,
-        feed_forward=new.feed_forward or 2 * new.width,
+        feed_forward=2 * new.width,
         memory_width=memory_width,
         input_norm=new.input_norm,
         dropout=dropout,

@@ -11,6 +11,7 @@ from head_batches import ENTITIES, LABELS, LENGTHS, PIECE_WIDTH, WIDTH, alone, g
 from torch import Tensor
 
 from anyner.architectures.draw import Draw
+from anyner.architectures.locate_label import head as head_module
 from anyner.architectures.locate_label import network as span_network
 from anyner.architectures.locate_label import targets
 from anyner.architectures.locate_label.config import Config, LocateLabelOptions
@@ -282,7 +283,7 @@ def test_the_preset_is_the_method_of_the_paper() -> None:
     assert config.lengths == (1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 15)  # Table 6
     assert config.seed_lengths(options.all_lengths) == config.lengths
     assert (config.positive_iou, config.label_iou, targets.FOCAL_GAMMA) == (0.7, 1.0, 2.0)  # alpha 1, alpha 2, gamma
-    assert (config.filter_weight, config.regressor_weight, config.classifier_weight) == (1.0, 0.1, 1.0)  # lambda
+    assert head_module.REGRESSOR_WEIGHT == 0.1  # lambda 2; the others are 1
     assert (options.soft_nms, options.decay, options.decay_iou) == (True, 0.9, 0.6)  # Algorithm 1: u, k
     assert config.dropout == 0.5
     head = Head(config, LABELS, cast(Encoder, SimpleNamespace(width=WIDTH, piece_width=PIECE_WIDTH)))

@@ -18,7 +18,7 @@ from anyner.text.align import WordEntity
 
 FITTED: dict[str, Any] = {
     "decoder": "new", "reads": "words", "word_positions": True, "longest": 6, "farthest": 9, "most_at_one_word": 3,
-    "contiguous": False, "most_units": 12, "width": 8, "heads": 2, "feed_forward": 8, "dropout": 0.0,
+    "contiguous": False, "most_units": 12, "width": 8, "dropout": 0.0,
     "span_classifier": {"width": 0},
 }  # fmt: skip
 

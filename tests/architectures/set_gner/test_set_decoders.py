@@ -57,7 +57,7 @@ def test_an_encoder_without_another_half_is_an_error(tmp_path: Path) -> None:
 
 
 def test_the_inverse_decoder_learns_and_is_not_saved(tmp_path: Path) -> None:
-    recognizer = trained(tmp_path, "set_gner", "bert", inverse=True, width=16, heads=2)
+    recognizer = trained(tmp_path, "set_gner", "bert", inverse=True, width=16)
     head = recognizer.model.head
     assert isinstance(head, Head)
     assert head.inverse is None

@@ -71,12 +71,6 @@ class Config(HeadConfig):
     """Negatives for each positive seed of a sentence, drawn anew in each epoch."""
     soft_examples: bool = True
     """Whether examples near the border between positive and negative weigh less (equation 11)."""
-    filter_weight: float = Field(default=1.0, ge=0.0)
-    """Weight of the filter's loss: the paper's lambda 1."""
-    regressor_weight: float = Field(default=0.1, ge=0.0)
-    """Weight of the regressor's loss: lambda 2."""
-    classifier_weight: float = Field(default=1.0, ge=0.0)
-    """Weight of the classifier's loss: lambda 3."""
 
     @field_validator("lengths")
     @classmethod

@@ -34,6 +34,9 @@ from anyner.layers.contiguous import Entities
 from anyner.layers.span_classifier import Boundaries, rescored
 from anyner.layers.spanpool import Spans
 
+REGRESSOR_WEIGHT = 0.1
+"""Of its loss beside those of filter and classifier: the paper's lambda 2."""
+
 
 @dataclass(frozen=True, slots=True)
 class LabelledSpans(base.Proposals):
@@ -82,17 +85,17 @@ class Head(base.Head):
             loss = self._weights(targets.iou, positive) * focal_loss(self.filter(reader, seeds)[:, 0], positive)  # (Q,)
             # Where some label is not annotated, a seed that touches no known entity may still be one: it does not count.
             counted = (targets.iou > 0) | gold.annotated.all(1)[seeds.sentence]  # (Q,)
-            parts["filter"] = _mean(loss, counted, config.filter_weight)
+            parts["filter"] = _mean(loss, counted)
         shifted = seeds
         if self.regressor is not None:
             offsets = self.regressor(reader, seeds)  # (Q, 2)
-            parts["regressor"] = _mean(regressor_loss(offsets, targets), positive, config.regressor_weight)
+            parts["regressor"] = _mean(regressor_loss(offsets, targets), positive, REGRESSOR_WEIGHT)
             shifted = shift(seeds, offsets.detach(), reader.last_word)
         label, iou = targets.labels_at(shifted, config.label_iou)  # (Q,) each
         unknown = functional.pad(~gold.annotated, (1, 0))[shifted.sentence]  # (Q, 1 + C)
         logits = self._label_logits(reader, shifted).masked_fill(unknown, -1e4)  # (Q, 1 + C)
         loss = self._weights(iou, label > 0) * functional.cross_entropy(logits, label, reduction="none")  # equation 16
-        parts["classifier"] = _mean(loss, torch.ones_like(positive), config.classifier_weight)
+        parts["classifier"] = _mean(loss, torch.ones_like(positive))
         return {**parts, **span_losses(self.span_classifier, config.span_classifier, states, gold)}
 
     def _sampled(self, states: States, entities: Entities, draw: Draw) -> Seeds:
@@ -142,6 +145,6 @@ class Head(base.Head):
         return logits + self.span_classifier.logits(self.span_classifier.read(reader.states.words), spans)
 
 
-def _mean(loss: Tensor, counted: Tensor, weight: float) -> LossPart:
+def _mean(loss: Tensor, counted: Tensor, weight: float = 1.0) -> LossPart:
     """The mean of the examples that count."""
     return LossPart(torch.where(counted, loss, 0.0).sum(), counted.sum(), weight)

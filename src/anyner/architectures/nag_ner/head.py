@@ -14,6 +14,7 @@ from torch.nn import functional
 from anyner.architectures import base
 from anyner.architectures.base import Losses, LossPart
 from anyner.architectures.draw import Draw
+from anyner.architectures.generation import PRETRAINED_RATE
 from anyner.architectures.nag_ner.config import Config, NagOptions
 from anyner.architectures.nag_ner.decode import decode
 from anyner.architectures.nag_ner.network import Blocks, Network, OutputScores, Sentences
@@ -75,7 +76,7 @@ class Head(base.Head):
         load_decoder(self.network.decoder, self.settings.decoder, encoder)
 
     def rate_share(self, name: str) -> float:
-        return self.settings.pretrained_rate if self.settings.decoder != "new" and name.startswith("network.decoder.") else 1.0
+        return PRETRAINED_RATE if self.settings.decoder != "new" and name.startswith("network.decoder.") else 1.0
 
     def loss(self, states: States, gold: Gold, draw: Draw) -> Losses:
         """L_ne and L_g of equation 7, the latter for labels and words apart unless positions are learned one by one."""

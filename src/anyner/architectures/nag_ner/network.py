@@ -124,7 +124,7 @@ class Network(nn.Module):
         self.settings, with_words, pieces = config, config.block_inputs == "words", encoder.piece_width
         self.reads_pieces = config.decoder != "new" or not with_words
         size = config.width or encoder.width
-        new = NewDecoder(size, config.layers, config.heads, config.feed_forward, input_norm=True)
+        new = NewDecoder(size, config.layers, input_norm=True)
         widths = {"memory_width": size if with_words else pieces, "piece_width": pieces}
         shape = chosen_shape(config.decoder, new, encoder.pretrained.config, dropout=config.dropout, **widths)
         self.decoder, width, tables = Decoder(shape), shape.width, encoder.tables

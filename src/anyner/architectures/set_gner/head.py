@@ -15,7 +15,7 @@ from torch.nn import functional
 from anyner.architectures import base
 from anyner.architectures.base import Losses, LossPart
 from anyner.architectures.draw import Draw
-from anyner.architectures.generation import loosest_score
+from anyner.architectures.generation import PRETRAINED_RATE, loosest_score
 from anyner.architectures.set_gner.config import Config, SetOptions
 from anyner.architectures.set_gner.decode import decode
 from anyner.architectures.set_gner.network import Network
@@ -68,7 +68,7 @@ class Head(base.Head):
             self.inverse = deepcopy(self.network)
 
     def rate_share(self, name: str) -> float:
-        return self.settings.pretrained_rate if self.settings.decoder != "new" and ".decoder." in name else 1.0
+        return PRETRAINED_RATE if self.settings.decoder != "new" and ".decoder." in name else 1.0
 
     def units(self, states: States) -> Units:
         return units_of(states, self.settings.unit, self._tokens[0])

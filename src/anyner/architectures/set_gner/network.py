@@ -76,7 +76,7 @@ class Network(nn.Module):
         self.parts = _classifier(unit_width, 3) if config.parts else None
         self.occurrences = _classifier(unit_width, config.most_at_one_word + 1) if config.occurrences else None
         width = config.width or unit_width
-        new = NewDecoder(width, config.layers, config.heads, config.feed_forward)
+        new = NewDecoder(width, config.layers)
         read = width if config.reads == "words" else pieces
         shape = chosen_shape(config.decoder, new, pretrained, dropout=config.dropout, memory_width=read, piece_width=pieces)
         self.width, self.native = shape.width, config.decoder == "pretrained"
