@@ -8,10 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from script import parser_of, run, write_result
+from script import header, parser_of, run, write_result
 
 import anyner
-from anyner.benchmark.record import header
 from anyner.inference.config import Precision
 
 _SMALL, _LARGE = 256, 16_384

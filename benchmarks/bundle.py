@@ -22,10 +22,9 @@ from typing import Any
 import yaml
 from documents import SEPARATORS, in_runs, row
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from script import RESULTS, parser_of, run, write_result
+from script import RESULTS, header, parser_of, run, write_result
 
 import anyner
-from anyner.benchmark.record import header
 from anyner.document import Document, Entity
 from anyner.inference.recognizer import Recognizer
 from anyner.storage.files import CARD, CONFIG, RECIPE, WEIGHTS, write_text

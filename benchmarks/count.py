@@ -52,8 +52,13 @@ def code_lines(source: str) -> int:
 
 
 def leaf_keys(settings: Any, prefix: str = "") -> Iterator[str]:
-    """The dotted keys of a group of settings; nested groups, optional ones too, are replaced by their own keys."""
+    """The dotted keys of a group of settings; nested groups, optional ones too, are replaced by their own keys.
+
+    What training measures and a recipe cannot set is no setting.
+    """
     for name, field in settings.model_fields.items():
+        if "recorded" in (field.json_schema_extra or {}):
+            continue
         groups = list(_groups_in(field.annotation))
         if not groups:
             yield prefix + name

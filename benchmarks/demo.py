@@ -80,8 +80,8 @@ def scored(recognizer: Recognizer, gold: Sequence[Document], names: Mapping[str,
 
 def compared(before: Evaluation, after: Evaluation) -> str:
     """Strict F1 of each label and of all; a label that a model does not know has 0."""
-    had = {one.label: one.score.f1 for one in before.labels}
-    rows = [(one.label, _percent(had.get(one.label, 0.0)), _percent(one.score.f1)) for one in after.labels]
+    had = {label: score.f1 for label, score in before.labels.items()}
+    rows = [(label, _percent(had.get(label, 0.0)), _percent(score.f1)) for label, score in after.labels.items()]
     total = ("all", _percent(before.strict.f1), _percent(after.strict.f1))
     return table([(f"strict F1 on {after.documents} unseen sentences", "before", "after"), *rows, total])
 

@@ -14,10 +14,9 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from script import parser_of, run, write_result
+from script import header, parser_of, run, write_result
 
 import anyner
-from anyner.benchmark.record import header
 from anyner.corpora.joining import joined, source_documents
 from anyner.document import Document
 from anyner.evaluation.evaluate import evaluate_documents

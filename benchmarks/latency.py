@@ -16,10 +16,9 @@ from typing import Any
 
 import torch
 import yaml
-from script import RESULTS, ROOT, parser_of, run, write_result
+from script import RESULTS, ROOT, header, parser_of, run, write_result
 
 import anyner
-from anyner.benchmark.record import header
 from anyner.encoding.batch import batch_of
 from anyner.inference.recognizer import Recognizer
 
@@ -52,7 +51,7 @@ def sentence_cost(model: Recognizer, text: str, repeats: int) -> Cost:
 def _bare_encoder(model: Recognizer, text: str) -> Callable[[], object]:
     """The pretrained encoder on pieces that are ready."""
     windows = model.windows([anyner.Document(text)])
-    batch = batch_of(windows, model.vocabulary.frame, model.proposer.prompt, model.model.encoder.features)
+    batch = batch_of(windows, model.vocabulary.frame, model.model.encoder.shapes)
     return torch.inference_mode()(partial(model.model.eval().encoder.encode, batch))
 
 

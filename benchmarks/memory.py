@@ -1,4 +1,9 @@
-"""Memory that one long document needs beyond its text and its entities, as src/anyner/benchmark/memory.py measures it.
+"""How much memory one long document needs beyond its text and its entities.
+
+Each document is predicted in a process of its own: the model is loaded, a short text warms it up, and the peak of the resident
+memory from there on is taken. What remains of the peak after the text and the entities are subtracted, model and libraries
+among it, must not grow with the document. (The memory right before prediction is told too, but it swings by tens of megabytes
+with what the allocator has just given back, so it is not what the peak is compared with.)
 
 python benchmarks/memory.py MODEL -o benchmarks/results/memory-NAME.json
 """
@@ -6,10 +11,135 @@ python benchmarks/memory.py MODEL -o benchmarks/results/memory-NAME.json
 from __future__ import annotations
 
 import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from threading import Event, Thread
+from typing import Any
 
-from script import parser_of, run, write_result
+import psutil
+from script import header, parser_of, run, write_result
 
-from anyner.benchmark.memory import memory
+from anyner.corpora.synthetic import synthetic
+from anyner.document import Document
+from anyner.storage.load import find, load
+from anyner.text.words import iterate_words
+
+_SENTENCES = 2000
+_GROWTH = 32 * 2**20
+"""Noise of the allocator and the sampling; a leak of 45 bytes a word would be more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    words: int
+    characters: int
+    entities: int
+    coverage: float
+    seconds: float
+    baseline_bytes: int
+    """Resident after loading and warming up, with the text in memory."""
+    peak_bytes: int
+    text_bytes: int
+    entities_bytes: int
+    beyond_bytes: int
+    """Peak over the baseline, less the entities."""
+
+
+def long_text(words: int) -> str:
+    """About so many words of synthetic sentences; the distinct sentences come again and again."""
+    return " ".join(_sentences(words))
+
+
+def _sentences(words: int) -> Iterator[str]:
+    documents = synthetic(_SENTENCES, contiguous=True, split="test").documents
+    sizes = [sum(1 for _ in iterate_words(document.text, "unicode")) for document in documents]
+    while words > 0:
+        for document, size in zip(documents, sizes, strict=True):
+            yield document.text
+            words -= size
+            if words <= 0:
+                return
+
+
+def entities_bytes(document: Document) -> int:
+    """Memory of the entities themselves: every object they are made of, labels aside, which are shared."""
+    total = sys.getsizeof(document.entities)
+    for entity in document.entities:
+        total += (
+            sys.getsizeof(entity) + sys.getsizeof(entity.text) + sys.getsizeof(entity.score) + sys.getsizeof(entity.fragments)
+        )
+        total += sum(sys.getsizeof(fragment) + sum(map(sys.getsizeof, fragment)) for fragment in entity.fragments)
+    return total
+
+
+class PeakOf:
+    """The highest resident memory of this process while the block runs, looked at every few milliseconds."""
+
+    def __enter__(self) -> PeakOf:
+        self._process, self._over = psutil.Process(), Event()
+        self.baseline = self.peak = self._resident()
+        self._watcher = Thread(target=self._watch, daemon=True)
+        self._watcher.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._watcher.join()
+        self.peak = max(self.peak, self._resident())
+
+    def _resident(self) -> int:
+        return int(self._process.memory_info().rss)
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.005):
+            self.peak = max(self.peak, self._resident())
+
+
+def measure(model: str, words: int, batch_tokens: int) -> Measured:
+    recognizer = load(model)
+    recognizer.predict(long_text(min(words, 20_000)), batch_tokens=batch_tokens)
+    text = long_text(words)
+    counted = sum(1 for _ in iterate_words(text, recognizer.config.text.splitter))
+    began = time.perf_counter()
+    with PeakOf() as watched:
+        document = recognizer.predict(text, batch_tokens=batch_tokens)
+    own = entities_bytes(document)
+    return Measured(
+        words=counted,
+        characters=len(text),
+        entities=len(document.entities),
+        coverage=document.coverage,
+        seconds=round(time.perf_counter() - began, 1),
+        baseline_bytes=watched.baseline,
+        peak_bytes=watched.peak,
+        text_bytes=sys.getsizeof(text),
+        entities_bytes=own,
+        beyond_bytes=watched.peak - sys.getsizeof(text) - own,
+    )
+
+
+def memory(model: str, words: Sequence[int], batch_tokens: int) -> dict[str, Any]:
+    """Documents of so many words, the first compared with the last."""
+    find(model)  # what is wrong with it is better told here than by the process that would load it
+    documents = [asdict(_measured_apart(model, count, batch_tokens)) for count in words]
+    growth = documents[-1]["beyond_bytes"] - documents[0]["beyond_bytes"]
+    return {
+        **header("memory"),
+        "batch_tokens": batch_tokens,
+        "documents": documents,
+        "growth_beyond_bytes": growth,
+        "bounded": growth <= _GROWTH,
+    }
+
+
+def _measured_apart(model: str, words: int, batch_tokens: int) -> Measured:
+    """In a new process, so that one document's memory cannot hide in what another left."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        return process.submit(measure, model, words, batch_tokens).result()
 
 
 def main() -> None:

@@ -18,24 +18,32 @@ import re
 import shlex
 import sys
 import tempfile
+import time
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
+from typing import Any
 
+import torch
 from jobs import Job, log, run_jobs
-from results import CORPORA
-from script import RESULTS, add_plugins, import_plugins, parser_of, run
+from results import CORPORA, name_of
+from script import RESULTS, add_plugins, header, import_plugins, parser_of, run, write
+from speed import Entrant, speeds, with_neighbours
 from tables import update_pages
 
 import anyner
 from anyner.architectures.registry import names as architectures
-from anyner.benchmark.accuracy import name_of, scored, test_documents, trained
-from anyner.benchmark.record import write
-from anyner.benchmark.speed import Entrant, speeds
+from anyner.document import Document
 from anyner.errors import AnynerError
+from anyner.evaluation.evaluate import evaluate_documents
+from anyner.inference.recognizer import Recognizer
+from anyner.storage.files import CONFIG, RECIPE
+from anyner.training.checkpoint import has_checkpoint
 from anyner.training.config import Recipe
-from anyner.training.progress import TerminalListener
+from anyner.training.data.splits import read_data
+from anyner.training.progress import Listener, TerminalListener
 
 ENCODERS = {"minilm": 7.0, "mpnet": 23.0}
 """Encoders of the tables, with the gigabytes of GPU memory that a training needs at most."""
@@ -100,17 +108,71 @@ def train(arguments: Namespace) -> None:
     """Trains a recipe and writes its scores to a results file."""
     import_plugins(arguments.plugin)
     recipe = Recipe.read(arguments.recipe, arguments.set)
-    test = None if arguments.dev_only else test_documents(recipe)
+    test = None if arguments.dev_only else read_data(recipe.data, recipe.text).test
+    if test is not None and not test:
+        raise AnynerError(f"{arguments.recipe}: names no test documents: add --dev-only")
     with tempfile.TemporaryDirectory() as temporary, TerminalListener() as listener:
         folder = Path(arguments.keep or f"{temporary}/model")
-        trained(recipe, folder, listener, keep_interrupted=True, resume=True)
+        train_or_resume(recipe, folder, listener)
         result = scored(folder, test, arguments.side_by_side)
-    name = arguments.name or name_of(recipe)
+    name = arguments.name or name_of(result)
     path = Path(arguments.output) / f"{name}.json"
     write(result, path)
     scores = {"dev": result["dev_f1"], "test": result["test"]["strict"]["f1"] if "test" in result else None}
     shown = "".join(f"{part} F1 {f1:.4f}, " for part, f1 in scores.items() if f1 is not None)
     print(f"{name}: {shown}{result['training_seconds']:.0f} s -> {path}")
+
+
+def train_or_resume(recipe: Recipe, folder: Path, listener: Listener | None) -> None:
+    """Continues what an earlier try began; what it completed with this recipe stays as it is.
+
+    A training that is interrupted can be scored by its best epoch so far; the result says how many epochs it had.
+    """
+    # from the first batch to the end of a training a checkpoint lies beside the model
+    ended = (folder / CONFIG).is_file() and (folder / RECIPE).is_file() and not has_checkpoint(folder)
+    if ended and Recipe.read(folder / RECIPE) == recipe:
+        return
+    if torch.cuda.is_available():
+        torch.cuda.reset_peak_memory_stats()
+    try:
+        anyner.train(recipe, folder, resume=has_checkpoint(folder), listener=listener)
+    except KeyboardInterrupt:
+        if not (folder / CONFIG).is_file():
+            raise
+
+
+def scored(folder: Path, documents: Sequence[Document] | None, side_by_side: int = 1) -> dict[str, Any]:
+    """How a model folder was trained and, unless there are no `documents`, its scores on them."""
+    recipe = Recipe.read(folder / RECIPE)
+    epochs = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
+    best = epochs[-1] if recipe.refit is not None else max(epochs, key=lambda epoch: epoch["dev_f1"])
+    result = {
+        **header("accuracy"),
+        "recipe": recipe.model_dump(mode="json", exclude_defaults=True),
+        "seed": recipe.training.seed,
+        "runs_side_by_side": side_by_side,
+        "training_seconds": round(epochs[-1]["seconds"], 1),
+        "training_sentences_per_second": median(epoch["sentences_per_second"] for epoch in epochs),
+        "epochs": len(epochs),
+        "best_epoch": best["epoch"],
+        "dev_f1": best["dev_f1"],
+        "dev_discontinuous_f1": best.get("dev_discontinuous_f1"),
+        "thresholds": best["thresholds"],
+        "peak_gpu_bytes": torch.cuda.max_memory_allocated() or None,  # nothing yet where another process trained it
+    }
+    return result if documents is None else {**result, **_on_test(anyner.load(folder), tuple(documents))}
+
+
+def _on_test(recognizer: Recognizer, documents: tuple[Document, ...]) -> dict[str, Any]:
+    """Scores, and how fast the documents were read: once and with all that the first call sets up; speed.py measures better."""
+    gold = with_neighbours(recognizer, documents)
+    began = time.perf_counter()
+    predicted = list(recognizer.stream(gold))
+    seconds = time.perf_counter() - began
+    return {
+        "prediction_sentences_per_second": round(len(gold) / seconds, 1),
+        "test": evaluate_documents(gold, predicted).to_json(),
+    }
 
 
 # Accuracy and speed.

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from anyner.benchmark.accuracy import named_by_files
 from anyner.training.config import Recipe
 
 CORPORA = ("genia", "genia_lf", "genia_disc", "cadec", "conll03", "litbank")
@@ -78,12 +77,24 @@ def encoder_of(result: Result) -> str:
 
 
 def corpus_of(result: Result) -> str:
-    if "scored_on" in result:
-        return Path(result["scored_on"]).name
     data = result["recipe"]["data"]
     if data.get("folder"):
         return Path(data["folder"]).name
-    return "synthetic" if data.get("synthetic") else named_by_files([source["path"] for source in data["train"]])
+    return "synthetic" if data.get("synthetic") is not None else named_by_files([source["path"] for source in data["train"]])
+
+
+def named_by_files(paths: Sequence[str]) -> str:
+    """What to call a corpus of these training files: the file's own name, or its folder's where it is only called train."""
+    names = []
+    for path in map(Path, paths):
+        own, folder = path.name.split(".")[0], path.parent.name
+        names.append(folder if own == "train" and folder else own)
+    return "+".join(dict.fromkeys(names))
+
+
+def name_of(result: Result) -> str:
+    """architecture-corpus-encoder-seed, as results files are named."""
+    return f"{architecture_of(result)}-{corpus_of(result)}-{encoder_of(result)}-seed{result['seed']}"
 
 
 def slice_f1(group: str, name: str, result: Result) -> float | None:

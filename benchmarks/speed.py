@@ -1,4 +1,8 @@
-"""Prediction speed of a model: device ratio, end-to-end rate and ratio, as src/anyner/benchmark/speed.py defines them.
+"""How fast a model predicts, as ratios within one run on the same documents.
+
+device ratio      encoder + head, tensors ready, to proposals, over the encoder alone
+end to end        documents in, documents out, in sentences a second
+end-to-end ratio  the same over tokenising and encoding the documents
 
 python benchmarks/speed.py MODEL CORPUS -o benchmarks/results/speed-NAME.json
 """
@@ -6,18 +10,143 @@ python benchmarks/speed.py MODEL CORPUS -o benchmarks/results/speed-NAME.json
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
 
-from script import add_plugins, import_plugins, parser_of, run, write_result
+import torch
+from script import add_plugins, header, import_plugins, parser_of, run, write_result
 
 import anyner
-from anyner.benchmark.record import corpus_name
-from anyner.benchmark.speed import Entrant, speed
+from anyner.corpora.source_documents import neighbours_attached
+from anyner.document import Document
+from anyner.encoding.batch import Batch, batch_of
+from anyner.inference.batching import batches, longest_first, window_size
+from anyner.inference.proposing import arithmetic
+from anyner.inference.recognizer import Recognizer
+
+DEVICE_TOKENS = 65_536
+"""Batches for the device ratio are this large, so that the device and not the launching of its kernels is measured."""
+
+
+def device_batches(recognizer: Recognizer, documents: tuple[Document, ...], tokens: int) -> list[Batch]:
+    windows = recognizer.windows(documents)
+    sizes = [window_size(window) for window in windows]
+    frame = recognizer.vocabulary.frame
+    device, shapes = recognizer.proposer.device, recognizer.model.encoder.shapes
+    return [
+        batch_of([windows[i] for i in places], frame, shapes).to(device)
+        for places in batches(sizes, longest_first(windows), tokens)
+    ]
+
+
+def with_neighbours(recognizer: Recognizer, documents: tuple[Document, ...]) -> tuple[Document, ...]:
+    """The documents as the model reads them: with neighbouring sentences if it was trained with them."""
+    context = recognizer.config.text.context
+    return neighbours_attached(documents, context) if context else documents
+
+
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """A model to be timed on documents; `corpus` is what these are called."""
+
+    recognizer: Recognizer
+    documents: tuple[Document, ...]
+    corpus: str
+    batch_tokens: int | None = None
+    """As prediction chooses unless given."""
+
+
+def speeds(entrants: Sequence[Entrant], repeats: int) -> list[dict[str, Any]]:
+    """The speed of each, timed in rounds: what slows the machine down for a while meets all of them alike."""
+    works = [_works(entrant) for entrant in entrants]
+    fastest = iter(in_rounds([work for own in works for work in own], repeats))
+    return [_told(entrant, *islice(fastest, len(own))) for entrant, own in zip(entrants, works, strict=True)]
+
+
+def in_rounds(works: Sequence[Callable[[], object]], repeats: int) -> list[float]:
+    """The fastest of several runs of each, in seconds: what it needs when nothing disturbs it. A first round is not counted."""
+    rounds = [[_seconds(work) for work in works] for _ in range(repeats + 1)]
+    return [min(times) for times in zip(*rounds[1:], strict=True)]
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter() - began
+
+
+def _works(entrant: Entrant) -> list[Callable[[], object]]:
+    """Encoding, encoding to proposals, tokenising and encoding, all from documents to documents."""
+    recognizer, tokens = entrant.recognizer, _batch_tokens(entrant)
+    documents = with_neighbours(recognizer, entrant.documents)
+    model, decoding, draw = recognizer.model.eval(), recognizer.decoding(), recognizer.proposer.draw
+    device, precision = recognizer.proposer.device, recognizer.proposer.precision
+    ready = device_batches(recognizer, documents, DEVICE_TOKENS)
+
+    @torch.no_grad()
+    def encode(prepared: list[Batch]) -> None:
+        with arithmetic(device, precision):
+            for batch in prepared:
+                model.encoder.encode(batch)
+
+    @torch.no_grad()
+    def propose() -> None:
+        with arithmetic(device, precision):
+            for batch in ready:
+                model.propose(batch, decoding, draw)
+
+    return [
+        lambda: encode(ready),
+        propose,
+        lambda: encode(device_batches(recognizer, documents, tokens)),
+        lambda: list(recognizer.stream(documents, batch_tokens=tokens)),
+    ]
+
+
+def _told(
+    entrant: Entrant, encoder_alone: float, to_proposals: float, tokenise_and_encode: float, end_to_end: float
+) -> dict[str, Any]:
+    config, number = entrant.recognizer.config, len(entrant.documents)
+    return {
+        **header("speed"),
+        "architecture": config.architecture,
+        "encoder": Path(config.encoder.source).name,
+        "corpus": entrant.corpus,
+        "documents": number,
+        "batch_tokens": _batch_tokens(entrant),
+        "device_ratio_batch_tokens": DEVICE_TOKENS,
+        "device_ratio": round(to_proposals / encoder_alone, 3),
+        "end_to_end_sentences_per_second": round(number / end_to_end, 1),
+        "end_to_end_ratio": round(end_to_end / tokenise_and_encode, 3),
+        "encoder_alone_seconds": round(encoder_alone, 4),
+        "to_proposals_seconds": round(to_proposals, 4),
+        "tokenise_and_encode_seconds": round(tokenise_and_encode, 4),
+        "end_to_end_seconds": round(end_to_end, 4),
+    }
+
+
+def _batch_tokens(entrant: Entrant) -> int:
+    return entrant.recognizer.batch_tokens if entrant.batch_tokens is None else entrant.batch_tokens
+
+
+def corpus_name(path: Path) -> str:
+    """data/genia/test.jsonl.xz -> genia, data/genia/dev.jsonl -> genia-dev, posts.jsonl -> posts."""
+    stem = path.name.split(".")[0]
+    if stem not in ("train", "dev", "test") or not path.parent.name:
+        return stem
+    return path.parent.name if stem == "test" else f"{path.parent.name}-{stem}"
 
 
 def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("model")
-    parser.add_argument("corpus")
+    parser.add_argument("corpus", type=Path)
     parser.add_argument("--batch-tokens", type=int, help="default: as prediction chooses")
     parser.add_argument("--repeats", type=int, default=5, help="runs of each timing; the fastest counts")
     parser.add_argument("-o", "--output")
@@ -26,7 +155,7 @@ def main() -> None:
     import_plugins(arguments.plugin)
     documents = anyner.read(arguments.corpus).documents
     entrant = Entrant(anyner.load(arguments.model), documents, corpus_name(arguments.corpus), arguments.batch_tokens)
-    measured = speed(entrant, arguments.repeats)
+    (measured,) = speeds([entrant], arguments.repeats)
     print(json.dumps(measured, indent=1))
     write_result(measured, arguments.output)
 

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from documents import in_runs
-from script import parser_of, run, write_result
+from script import header, parser_of, run, write_result
 
 import anyner
-from anyner.benchmark.record import header
 from anyner.corpora.joining import joined
 from anyner.document import Document
 from anyner.evaluation.evaluate import evaluate_documents

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,14 @@ if os.environ.get("CI"):
     settings.load_profile("repeatable")
 
 
+@pytest.fixture
+def checkpoint_every(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Makes trainings of this process write a checkpoint every so many steps, not every five minutes."""
+    from anyner.training.loop import Trainer
+
+    return lambda steps: monkeypatch.setattr(Trainer, "_checkpoint_due", lambda trainer: trainer.place.step % steps == 0)
+
+
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model folder: biaffine on a small fresh encoder, trained a few seconds on the contiguous synthetic corpus."""
@@ -28,8 +37,8 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     torch.set_num_threads(1)
     plain = {
-        "data": {"synthetic": {"contiguous": True, "train": 60, "dev": 20, "test": 20}},
-        "encoder": {"source": "from_scratch", "scratch": {"width": 32, "layers": 1, "vocabulary": 300}},
+        "data": {"synthetic": {"contiguous": True, "sentences": 60}},
+        "encoder": {"source": "from_scratch", "scratch_width": 32},
         "training": {"epochs": 6, "encoder_lr": 3e-3, "head_lr": 5e-3},
     }
     folder = tmp_path_factory.mktemp("models") / "tiny"

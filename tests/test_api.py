@@ -13,8 +13,8 @@ from anyner.errors import AnynerError
 from anyner.training.config import Recipe
 
 PLAIN = {
-    "data": {"synthetic": {"contiguous": True, "train": 150, "dev": 20, "test": 1}},
-    "encoder": {"scratch": {"width": 32, "layers": 1, "vocabulary": 300}},
+    "data": {"synthetic": {"contiguous": True, "sentences": 100}},
+    "encoder": {"scratch_width": 32},
     "head": {"width": 32},
     "training": {"epochs": 9, "batch_sentences": 4, "encoder_lr": 0.01, "head_lr": 0.003},
 }
@@ -36,14 +36,14 @@ def test_train_takes_a_file_with_changes_and_load_reads_what_it_wrote(trained: P
 
 def test_train_takes_a_recipe_and_its_changes_too(tmp_path: Path) -> None:
     recipe = Recipe.of(PLAIN, "recipe")
-    result = anyner.train(recipe, tmp_path / "m", ["training.epochs=1", "data.synthetic.train=20"])
+    result = anyner.train(recipe, tmp_path / "m", ["training.epochs=1", "data.synthetic.sentences=20"])
     assert (result.outcome.epochs, result.outcome.steps) == (1, 5)
     with pytest.raises(AnynerError, match=r"unknown key 'training\.epoch'"):
         anyner.train(recipe, tmp_path / "n", ["training.epoch=1"])
 
 
 def test_train_takes_the_keys_of_a_recipe(tmp_path: Path) -> None:
-    result = anyner.train(PLAIN, tmp_path / "m", ["training.epochs=1", "data.synthetic.train=20"])
+    result = anyner.train(PLAIN, tmp_path / "m", ["training.epochs=1", "data.synthetic.sentences=20"])
     assert (result.outcome.epochs, result.outcome.steps) == (1, 5)
     with pytest.raises(AnynerError, match=r"^recipe: 'data'"):
         anyner.train({"data": 1}, tmp_path / "n")

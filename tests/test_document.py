@@ -158,31 +158,6 @@ def test_from_words_refuses_an_empty_word_and_an_entity_behind_the_last() -> Non
         Document.from_words(["a", "b"], [Entity("X", ((1, 3),))])
 
 
-def test_part_of_speech_tags_belong_to_given_words_and_stay_with_them() -> None:
-    document = Document.from_words(["a", "bc"], [Entity("X", ((0, 1),))], pos=["DT", "NN"])
-    assert document.pos == ("DT", "NN")
-    assert document.with_entities([]).pos == replace(document, id="x").pos == ("DT", "NN")
-    assert document != Document.from_words(["a", "bc"], [Entity("X", ((0, 1),))])
-    assert Document("a").pos is None
-
-
-@pytest.mark.parametrize(
-    ("words", "pos", "message"),
-    [
-        (None, ("DT",), "without given words"),
-        (((0, 1),), ("DT", "NN"), "2 part-of-speech tags for 1 words"),
-        (((0, 1),), (), "0 part-of-speech tags for 1 words"),
-        (((0, 1),), ("",), "tag '' is not"),
-        (((0, 1),), (7,), "tag 7 is not"),
-        (((0, 1),), ("\ud800",), "is not a string"),
-    ],
-)
-def test_part_of_speech_tags_that_do_not_fit_are_refused(words: Any, pos: Any, message: str) -> None:
-    with pytest.raises(InvalidInputError, match=message) as caught:
-        Document("a", words=words, pos=pos)
-    str(caught.value).encode()
-
-
 def test_with_entities_changes_entities_and_coverage_only() -> None:
     document = Document("a bc", (Entity("X", ((0, 1),)),), id="7", doc="D", sentence=3, before="x", labels=frozenset({"X"}))
     other = document.with_entities([Entity("Y", ((2, 4),), 0.5)], coverage=0.5)

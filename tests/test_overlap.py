@@ -115,7 +115,7 @@ def resolve_by_sets(items: list[Entity], policy: Policy) -> list[Entity]:
     return [items[index] for index in sorted(kept)]
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.lists(entities, max_size=9), st.sampled_from(POLICIES))
 def test_resolve_is_the_greedy_choice(items: list[Entity], policy: Policy) -> None:
     assert [id(item) for item in resolve(items, policy)] == [id(item) for item in resolve_by_sets(items, policy)]
@@ -162,7 +162,7 @@ def chained(count: int) -> list[WordEntity]:
     return [WordEntity("B", ((0, 3 * count + 5),), 2.0), *chain]
 
 
-def test_a_hundred_thousand_entities_take_near_linear_time() -> None:
+def test_many_entities_take_near_linear_time() -> None:
     def seconds(count: int) -> float:
         items = chained(count)
         began = time.process_time()
@@ -171,8 +171,8 @@ def test_a_hundred_thousand_entities_take_near_linear_time() -> None:
         assert nesting_depth([item.fragments for item in items])[1:] == [1] * count
         return time.process_time() - began
 
-    small = min(seconds(5_000) for _ in range(2))
-    assert seconds(100_000) < 60 * small
+    small = min(seconds(2_000) for _ in range(2))
+    assert seconds(40_000) < 60 * small
 
 
 def test_three_entities_a_call_are_cheap() -> None:

@@ -25,18 +25,17 @@ import anyner
 from anyner.architectures.diffusion_ner.config import DiffusionOptions
 from anyner.architectures.diffusion_ner.head import Head
 from anyner.architectures.draw import Draw
-from anyner.benchmark.record import header
-from anyner.benchmark.speed import with_neighbours
 from anyner.document import Document
 from anyner.encoding.batch import batch_of, training_batch
 from anyner.encoding.examples import Example
 from anyner.evaluation.evaluate import evaluate_documents
-from anyner.inference.recognizer import Choice, Recognizer
+from anyner.inference.recognizer import Recognizer
 from anyner.layers.contiguous import Entities
 from anyner.text.align import to_words
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
-from script import parser_of, run, write_result
+from script import header, parser_of, run, write_result
+from speed import with_neighbours
 
 from papers.swap import Swapped, swap
 
@@ -89,7 +88,7 @@ def swaps(recognizer: Recognizer, documents: Documents) -> list[dict[str, Any]]:
     """The swap test after several amounts of noise: shares of spans that followed, stayed or did not change."""
     head, device = recognizer.model.eval().head, recognizer.proposer.device
     assert isinstance(head, Head)
-    totals = dict.fromkeys((max(0, round(share * len(head.schedule)) - 1) for share in SWAP_AFTER), Swapped())
+    totals = dict.fromkeys((max(0, round(share * len(head.alpha_bar)) - 1) for share in SWAP_AFTER), Swapped())
     whole = [(window, document) for document in documents for window in recognizer.windows([document])[:1]]
     for start in range(0, len(whole), BATCH):
         own = whole[start : start + BATCH]
@@ -97,7 +96,7 @@ def swaps(recognizer: Recognizer, documents: Documents) -> list[dict[str, Any]]:
             Example.of(window, to_words(document.entities, window.starts, window.ends).entities, head.labels, None)
             for window, document in own
         ]
-        batch = training_batch(examples, recognizer.vocabulary.frame, (), recognizer.model.encoder.features)
+        batch = training_batch(examples, recognizer.vocabulary.frame, recognizer.model.encoder.shapes)
         assert batch.gold is not None
         gold = Entities.of(batch.gold.host).rows(len(own))
         states = recognizer.model.encoder(batch.to(device))
@@ -114,14 +113,14 @@ def swaps(recognizer: Recognizer, documents: Documents) -> list[dict[str, Any]]:
 def trace(arguments: Namespace) -> None:
     recognizer = anyner.load(arguments.model, device="cpu")
     head, draw = recognizer.model.eval().head, recognizer.proposer.draw
-    options = recognizer.decoding(Choice(options={"steps": arguments.steps})).options
+    options = recognizer.decoding({"steps": arguments.steps}).options
     assert isinstance(head, Head) and isinstance(options, DiffusionOptions)
     (window,) = recognizer.windows([Document(arguments.text)])
-    states = recognizer.model.encoder(batch_of([window], recognizer.vocabulary.frame, (), recognizer.model.encoder.features))
+    states = recognizer.model.encoder(batch_of([window], recognizer.vocabulary.frame, recognizer.model.encoder.shapes))
     steps = []
-    for step in head.denoise(states, head.denoiser.read(states), options, draw):
-        answers = (step.pointed.left.argmax(2), step.pointed.right.argmax(2))
-        steps.append({"step": step.step, "spans": span_counts(step.first, step.last), "answers": span_counts(*answers)})
+    for step, first, last, pointed in head.denoise(states, head.denoiser.read(states), options, draw):
+        answers = (pointed.left.argmax(2), pointed.right.argmax(2))
+        steps.append({"step": step, "spans": span_counts(first, last), "answers": span_counts(*answers)})
     found = recognizer.predict(arguments.text, options={"steps": arguments.steps})
     measured = {
         **header("refinement"),

@@ -31,18 +31,17 @@ import yaml
 import anyner
 from anyner.architectures.locate_label.head import Head
 from anyner.architectures.locate_label.network import SpanReader
-from anyner.benchmark.record import header
+from anyner.corpora.wordform import WordRuler
 from anyner.document import Document, Entity
 from anyner.encoding.batch import batch_of
 from anyner.evaluation.bootstrap import compare
 from anyner.evaluation.match import Pair
 from anyner.evaluation.scores import Score, strict_score
-from anyner.evaluation.words import WordRuler, default_words
 from anyner.inference.proposing import arithmetic
-from anyner.inference.recognizer import Choice, Recognizer
+from anyner.inference.recognizer import Recognizer
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
-from script import parser_of, run, write_result
+from script import header, parser_of, run, write_result
 
 FARTHEST, LONGEST = 4, 20
 """Where the paper's figure and table end: larger values count as these."""
@@ -75,22 +74,22 @@ def stage(arguments: Namespace) -> None:
 @torch.inference_mode()
 def first_stage(recognizer: Recognizer, documents: Documents) -> dict[str, Any]:
     """Boundary offsets of the seeds that became entities, seeds that passed the filter, and distinct spans they became."""
-    head, proposer, decoding = recognizer.model.eval().head, recognizer.proposer, recognizer.decoding(Choice())
+    head, proposer, decoding = recognizer.model.eval().head, recognizer.proposer, recognizer.decoding()
     assert isinstance(head, Head)
     windows = sorted(recognizer.windows(documents), key=lambda window: -len(window.words))
     offsets: Counter[int] = Counter()
     passed = distinct = 0
     for start in range(0, len(windows), BATCH):
         own = windows[start : start + BATCH]
-        batch = batch_of(own, recognizer.vocabulary.frame, proposer.prompt, recognizer.model.encoder.features).to(proposer.device)
+        batch = batch_of(own, recognizer.vocabulary.frame, recognizer.model.encoder.shapes).to(proposer.device)
         with arithmetic(proposer.device, proposer.precision):
             states = recognizer.model.encoder(batch)
-            located = head.locate(SpanReader.of(states), decoding)
+            from_seeds, shifted, _ = head.locate(SpanReader(states), decoding)
             found = head.decode(head.propose(states, decoding, proposer.draw).on_host(), len(own), decoding)
         entities = {(number, entity.first, entity.last) for number, listed in enumerate(found) for entity in listed}
         seeds, moved = (
             list(zip(spans.sentence.tolist(), spans.first.tolist(), spans.last.tolist(), strict=True))
-            for spans in (located.seeds, located.shifted)
+            for spans in (from_seeds, shifted)
         )
         passed += len(seeds)
         distinct += len(set(moved))
@@ -112,7 +111,7 @@ def by_length(recognizer: Recognizer, documents: Documents) -> list[dict[str, An
     correct: Counter[int] = Counter()
     predictions = recognizer.stream([document.with_entities(()) for document in documents])
     for document, predicted in zip(documents, predictions, strict=True):
-        ruler = WordRuler(default_words(document))
+        ruler = WordRuler(document)
         keys = {entity.key for entity in document.entities}
         gold.update(min(ruler.extent(entity).length, LONGEST) for entity in document.entities)
         found.update(min(ruler.extent(entity).length, LONGEST) for entity in predicted.entities)
@@ -156,7 +155,7 @@ class Group:
 
 
 def of_length(document: Document, low: int, high: int | None) -> tuple[Entity, ...]:
-    ruler = WordRuler(default_words(document))
+    ruler = WordRuler(document)
     lengths = ((entity, ruler.extent(entity).length) for entity in document.entities)
     return tuple(entity for entity, length in lengths if low <= length and (high is None or length <= high))
 

@@ -22,8 +22,6 @@ import torch
 
 import anyner
 from anyner.architectures.set_gner.head import Head
-from anyner.benchmark.record import header
-from anyner.benchmark.speed import in_rounds, with_neighbours
 from anyner.document import Document
 from anyner.evaluation.evaluate import evaluate_documents
 from anyner.inference.recognizer import Recognizer
@@ -33,7 +31,8 @@ from anyner.text.align import to_words
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 import rival
-from script import parser_of, run, write_result
+from script import header, parser_of, run, write_result
+from speed import in_rounds, with_neighbours
 
 BEAMS = (1, 2, 4, 6, 8)
 ROWS = (1, 2, 4, 8, 16)

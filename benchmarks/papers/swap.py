@@ -33,19 +33,20 @@ class Swapped:
 @torch.no_grad()
 def swap(head: Head, states: States, gold: EntityRows, step: int, draw: Draw) -> Swapped:
     """Noises gold by `step` steps into the head's spans, predicts, swaps each for the sentence's next entity, predicts again."""
-    count, scale = head.settings.spans, head.settings.scale
+    count = head.settings.spans
     several = torch.from_numpy(gold.counts > 1)  # (B,) with one entity there is nothing to swap
     counts = np.maximum(gold.counts, 1)[:, None]
     here = np.arange(count) % counts  # (B, K)
     words = torch.tensor(states.lengths)[:, None]
     noise = torch.from_numpy(draw.normal("swap", states.content_keys, 2 * count).reshape(-1, count, 2))
-    signal, spread = (float(factor[0]) for factor in head.schedule.signal_and_noise(np.array([step])))
+    signal, spread = head.alpha_bar[step] ** 0.5, (1 - head.alpha_bar[step]) ** 0.5
     sentence, steps = head.denoiser.read(states), np.full(len(words), step)
     predicted, gold_spans = [], []
     for entity in (here, (here + 1) % counts):
         first, last = (torch.from_numpy(np.take_along_axis(row, entity, 1)) for row in (gold.first, gold.last))
-        noisy = to_spans(signal * to_states(first, last, words, scale) + spread * noise, words, scale)
-        prediction = head.denoiser(sentence, *(states.placed(place) for place in (noisy[0].numpy(), noisy[1].numpy(), steps)))
+        noisy = to_spans(signal * to_states(first, last, words) + spread * noise, words)
+        placed = (states.placed(place) for place in (noisy[0].numpy(), noisy[1].numpy(), steps))
+        prediction = head.denoiser.pointed(sentence, *placed)
         predicted.append(torch.stack([prediction.left.argmax(2), prediction.right.argmax(2)], dim=-1).cpu())  # (B, K, 2)
         gold_spans.append(torch.stack([first, last], dim=-1))
 

@@ -71,7 +71,6 @@ class Head(base.Head):
 
     def read(self, states: States) -> Sentences:
         units = units_of(states, "words", self._tokens[0])
-        assert units.embedded is not None
         words = self.vector_norm(units.vectors)
         words = (words + self.embedded_norm(self.embedded(units.embedded)).to(words.dtype)) / 2
         words = words + self.word_positions.of_units(words.shape[1]).to(words.dtype)  # (B, M, w)
@@ -124,7 +123,7 @@ class Head(base.Head):
             index = rows.sentence * sentences.table.shape[1] + last
             position = self.step_positions.of_sequences(torch.zeros_like(last), torch.tensor([step], device=device))[:, 0]
             inputs = sentences.table.flatten(0, 1).index_select(0, index) + position.to(sentences.table.dtype)
-            made = self.decoder.step(inputs, step, rows, sentences.memory, cache)[:, None]
+            made = self.decoder(inputs[:, None], rows, sentences.memory, past=(step, cache))
             grown = total[..., None] + self.said(sentences, rows, made, last[:, None]).view(*total.shape, -1)  # (A, P, 1 + C + M)
             ended, which = grown[..., END].max(1)  # (A,) each
             rank = ended / (step + 1) ** power
@@ -144,7 +143,7 @@ class Head(base.Head):
             left = (total > none).any(1).nonzero()[:, 0]
             if not len(left):
                 break
-            cache = cache.reordered((left[:, None] * beam + parent[left]).flatten())
+            cache = cache.index_select(2, (left[:, None] * beam + parent[left]).flatten())
             rows = rows[(left[:, None] * beam + beams).flatten()]
             active, total, history = active[left], total[left], history[left]
         return BestSequences(best, best_log.exp())

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from anyner.corpora.neighbours import neighbours_attached
+from anyner.corpora.source_documents import neighbours_attached
 from anyner.document import Document, checked_documents
 from anyner.errors import AnynerError
 from anyner.evaluation.evaluate import Evaluation, evaluate_documents

@@ -118,8 +118,6 @@ class Document:
     """The larger document this sentence was taken from."""
     sentence: int | None = None
     """Its place in that larger document."""
-    pos: tuple[str, ...] | None = None
-    """Part-of-speech tags of the given words, one each; only with `words`."""
     before: str = field(default="", compare=False)
     """Text right before this one, read as context only."""
     after: str = field(default="", compare=False)
@@ -136,8 +134,6 @@ class Document:
                 raise InvalidInputError(f"the text has a lone surrogate at character {surrogate.start()}: not valid Unicode")
         if self.words is not None:
             object.__setattr__(self, "words", _checked_words(self.words, len(self.text)))
-        if self.pos is not None:
-            object.__setattr__(self, "pos", _checked_tags(self.pos, self.words))
         if self.entities:
             ordered = _in_order(self.entities, self.text)
             if twin := next((one for one, other in pairwise(ordered) if _twins(one, other)), None):
@@ -176,17 +172,14 @@ class Document:
     def to_json(self) -> dict[str, Any]:
         """The JSON form, one object a document, in characters."""
         plain: dict[str, Any] = {"id": self.id, "text": self.text, "entities": [e.to_json() for e in self.entities]}
-        if self.doc is not None:
-            plain["doc"] = self.doc
-        if self.sentence is not None:
-            plain["sentence"] = self.sentence
-        if self.labels is not None:
-            plain["labels"] = sorted(self.labels)
-        if self.coverage != 1.0:
-            plain["coverage"] = self.coverage
-        if self.unknown:
-            plain["unknown"] = self.unknown
-        return plain
+        optional = {
+            "doc": self.doc,
+            "sentence": self.sentence,
+            "labels": None if self.labels is None else sorted(self.labels),
+            "coverage": None if self.coverage == 1.0 else self.coverage,
+            "unknown": self.unknown or None,
+        }
+        return plain | {key: value for key, value in optional.items() if value is not None}
 
 
 def checked_documents(documents: Iterable[Document]) -> Iterator[Document]:
@@ -209,18 +202,6 @@ def _checked_words(words: Iterable[Fragment], length: int) -> tuple[Fragment, ..
         if start < position or end <= start or end > length:
             raise InvalidInputError(f"word [{start}, {end}) is empty, out of order or outside the text of {length} characters")
         position = end
-    return checked
-
-
-def _checked_tags(pos: Iterable[str], words: tuple[Fragment, ...] | None) -> tuple[str, ...]:
-    checked = tuple(pos)
-    if words is None:
-        raise InvalidInputError("part-of-speech tags without given words: nobody could say what they belong to")
-    if len(checked) != len(words):
-        raise InvalidInputError(f"{len(checked)} part-of-speech tags for {len(words)} words")
-    for tag in checked:
-        if not isinstance(tag, str) or not tag or _LONE_SURROGATE.search(tag):
-            raise InvalidInputError(f"part-of-speech tag {tag!a} is not a string of at least one character")
     return checked
 
 

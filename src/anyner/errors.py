@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 _ACTING = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+_LONGEST_REASON = 300
 _JOINERS = "\u200c\u200d"
 """Part of how words and emoji are written."""
 
@@ -15,6 +16,11 @@ class AnynerError(Exception):
 
 class InvalidInputError(AnynerError, ValueError):
     """Text or annotation that cannot be represented: a fragment out of range, a reversed fragment, a lone surrogate."""
+
+
+def first_line(error: BaseException) -> str:
+    """What another library's exception says, in one line that is not too long."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)[:_LONGEST_REASON]
 
 
 def printable(text: str) -> str:

@@ -41,3 +41,8 @@ def joined_over_white_space(fragments: Fragments, text: str) -> Fragments:
         else:
             joined.append((start, end))
     return tuple(joined)
+
+
+def shifted(fragments: Fragments, by: int) -> Fragments:
+    """The same stretches so many characters further on."""
+    return tuple((start + by, end + by) for start, end in fragments)

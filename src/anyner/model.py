@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from torch import Tensor, nn
+from torch import nn
 
 from anyner.architectures.base import Head, HostProposals, Losses, Proposals
 from anyner.architectures.decode import decode_spans
@@ -28,11 +28,10 @@ class NerModel(nn.Module):
     def labels(self) -> Sequence[str]:
         return self.head.labels
 
-    def forward(self, batch: Batch, draw: Draw, pieces: Tensor | None = None) -> Losses:
-        """The losses of a batch; `pieces` (B, S, d) from a frozen stage's cache spare the pretrained encoder."""
+    def forward(self, batch: Batch, draw: Draw) -> Losses:
+        """The losses of a batch."""
         assert batch.gold is not None
-        states = self.encoder.states(self.encoder.encode(batch) if pieces is None else pieces, batch)
-        return self.head.loss(states, batch.gold, draw)
+        return self.head.loss(self.encoder(batch), batch.gold, draw)
 
     def propose(self, batch: Batch, decoding: Decoding, draw: Draw) -> Proposals:
         states = self.encoder(batch)

@@ -128,10 +128,9 @@ def nesting_depth(fragments: Sequence[Fragments]) -> list[int]:
 
 def checked_policy(name: str) -> Policy:
     """The policy of that name; any other name is refused."""
-    for policy in POLICIES:
-        if policy == name:
-            return policy
-    raise InvalidInputError(f"unknown overlap policy {name!r}: choose one of {', '.join(POLICIES)}")
+    if name not in POLICIES:
+        raise InvalidInputError(f"unknown overlap policy {name!r}: choose one of {', '.join(POLICIES)}")
+    return name
 
 
 def resolve(items: Sequence[Item], policy: Policy) -> list[Item]:
@@ -144,12 +143,9 @@ def resolve(items: Sequence[Item], policy: Policy) -> list[Item]:
     """
     if policy == "all":
         return list(items)
-    if policy not in POLICIES:
-        checked_policy(policy)
-    dropped: set[int] = set()
-    for group in _meeting(items):
-        dropped.update(_dropped(items, group, policy))
-    return [item for index, item in enumerate(items) if index not in dropped] if dropped else list(items)
+    checked_policy(policy)
+    dropped = {index for group in _meeting(items) for index in _dropped(items, group, policy)}
+    return [item for index, item in enumerate(items) if index not in dropped]
 
 
 def _meeting(items: Sequence[Annotated]) -> Iterator[list[int]]:
@@ -173,20 +169,15 @@ def _dropped(items: Sequence[Annotated], group: list[int], policy: Policy) -> It
     extents = {index: (items[index].fragments[0][0], items[index].fragments[-1][1]) for index in group}
     width = max(1, sum(end - start for start, end in extents.values()) // len(group))
     kept: dict[int, list[Fragments]] = {}  # by stretch of `width` positions
-    nested = policy == "nested"
+    rivals = (Relation.CROSSING,) if policy == "nested" else (Relation.EQUAL, Relation.INSIDE, Relation.AROUND, Relation.CROSSING)
     for index in sorted(group, key=lambda i: _rank(items[i], policy == "longest")):
         fragments, (start, end) = items[index].fragments, extents[index]
         stretches = range(start // width, (end - 1) // width + 1)
-        if any(_rivals(fragments, other, nested) for stretch in stretches for other in kept.get(stretch, ())):
+        if any(relation(fragments, other) in rivals for stretch in stretches for other in kept.get(stretch, ())):
             yield index
         else:
             for stretch in stretches:
                 kept.setdefault(stretch, []).append(fragments)
-
-
-def _rivals(one: Fragments, other: Fragments, nested: bool) -> bool:
-    found = relation(one, other)
-    return found is Relation.CROSSING or not (nested or found is Relation.APART)
 
 
 def _rank(item: Annotated, by_size: bool) -> tuple[float, float, int, Fragments, str]:

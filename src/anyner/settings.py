@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Self, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from anyner.errors import AnynerError
 
@@ -37,6 +37,16 @@ class Settings(BaseModel):
     def updated(self, changes: Mapping[str, Any], where: str) -> Self:
         """A copy with some keys changed, validated again."""
         return type(self).of({**self.model_dump(), **changes}, where) if changes else self
+
+
+def recorded(default: Any = None, **limits: Any) -> Any:
+    """A field that is no setting: training finds its value out, and the model keeps it. A recipe cannot set it."""
+    return Field(default=default, json_schema_extra={"recorded": True}, **limits)
+
+
+def is_recorded(settings: type[BaseModel], name: str) -> bool:
+    field = settings.model_fields.get(name)
+    return field is not None and isinstance(field.json_schema_extra, dict) and "recorded" in field.json_schema_extra
 
 
 def _takes(annotation: Any, kind: type) -> bool:

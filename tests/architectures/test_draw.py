@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyner.architectures.draw import NORMALS, Draw, Floats, normals
+from anyner.architectures.draw import Draw, Floats
 
 KINDS = ("normal", "uniform")
 keys = st.integers(0, 2**64 - 1)
@@ -58,16 +58,9 @@ def test_the_numbers_have_the_promised_distribution() -> None:
 
 
 def test_the_numbers_are_these_on_every_machine() -> None:
+    normal = Draw(7, epoch=2).normal("noise", [12345], 3)[0]
+    np.testing.assert_allclose(normal, [0.7816125750541687, -0.514983594417572, -1.0336899757385254], rtol=1e-6)
     np.testing.assert_allclose(Draw(7, epoch=2).uniform("noise", [12345], 3)[0], [0.07209128, 0.5255647, 0.32113326], rtol=1e-6)
-
-
-@settings(deadline=None)
-@given(st.lists(keys, min_size=1, max_size=4), st.integers(1, 50))
-def test_a_walk_through_the_table_is_the_row_of_normal_numbers(content: list[int], size: int) -> None:
-    rows = Draw(5, 1).normal("noise", content, size)
-    for row, (start, stride) in zip(rows, Draw(5, 1).walks("noise", content).tolist(), strict=True):
-        assert stride % 2 == 1
-        assert row.tolist() == [float(normals()[(start + stride * number) % NORMALS]) for number in range(size)]
 
 
 def test_rows_and_neighbours_are_not_correlated() -> None:

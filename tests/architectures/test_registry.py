@@ -69,4 +69,3 @@ def test_discontinuous_gold_is_unreachable_for_contiguous_shapes_only() -> None:
     gold = [WordEntity("X", ((0, 2),)), WordEntity("X", ((0, 1), (2, 3)))]
     assert HeadConfig().unreachable(gold, [1] * 9) == [None, "discontinuous"]
     assert Everything().unreachable(gold, [1] * 9) == [None, None]
-    assert HeadConfig().prompt(("X",)) == ()

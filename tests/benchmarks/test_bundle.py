@@ -71,8 +71,8 @@ def test_places_of_one_machine_get_a_name_or_are_refused(bundle: ModuleType) -> 
 def test_a_model_is_stored_measured_and_described(bundle: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = Recipe.of(
         {
-            "data": {"synthetic": {"train": 40, "dev": 10, "test": 1}},
-            "encoder": {"scratch": {"width": 32, "layers": 1, "vocabulary": 300}},
+            "data": {"synthetic": {"sentences": 40}},
+            "encoder": {"scratch_width": 32},
             "training": {"epochs": 1},
         },
         "recipe",

@@ -41,8 +41,8 @@ def located(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small locate_label model whose seeds leave lengths out."""
     recipe = Recipe.of(
         {
-            "data": {"synthetic": {"contiguous": True, "train": 60, "dev": 20, "test": 1}},
-            "encoder": {"scratch": {"width": 48, "layers": 1, "vocabulary": 400}, "dropout": 0.0},
+            "data": {"synthetic": {"contiguous": True, "sentences": 40}},
+            "encoder": {"scratch_width": 48},
             "architecture": "locate_label",
             "head": {"lengths": [1, 2, 4, 6]},
             "training": {"epochs": 5, "batch_sentences": 4, "encoder_lr": 4e-3, "head_lr": 4e-3, "passages": False},
@@ -55,7 +55,7 @@ def located(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
     path = tmp_path / "corpus.jsonl"
-    anyner.write(synthetic(40, seed=8, contiguous=True).documents, path, "jsonl")
+    anyner.write(synthetic(20, seed=8, contiguous=True).documents, path, "jsonl")
     return path
 
 
@@ -71,7 +71,7 @@ def test_the_first_stage_is_counted(script: Script, located: Path, corpus: Path,
     documents = anyner.read(corpus).documents
     predicted = anyner.load(located).predict([document.text for document in documents])
     entities = sum(len(document.entities) for document in predicted)
-    assert entities > 40
+    assert entities > 20
     assert sum(found["offsets"].values()) >= 2 * entities, "every entity comes of a seed, which has two boundaries"
     assert found["seeds_passed_per_entity"] >= found["spans_per_entity"] > 0
     assert sum(row["gold"] for row in found["lengths"]) == sum(len(document.entities) for document in documents)
@@ -82,15 +82,15 @@ def test_the_first_stage_is_counted(script: Script, located: Path, corpus: Path,
 
 
 def test_groups_of_models_are_compared_by_length(script: Script, located: Path, corpus: Path, tmp_path: Path) -> None:
-    groups = [f"all lengths={located},{located}", f"same={located},{located}", f"few={located},{located}@all_lengths=false"]
+    groups = [f"all lengths={located},{located}", f"same={located},{located}", f"no soft-NMS={located},{located}@soft_nms=null"]
     script("papers.locate_label", "lengths", *groups, "--corpus", corpus, "--resamples", 50, "-o", tmp_path / "out.json")
-    first, same, few = result(tmp_path / "out.json")["groups"]
+    first, same, without = result(tmp_path / "out.json")["groups"]
     strict = anyner.evaluate(anyner.load(located), anyner.read(corpus).documents).strict
     assert first["f1"]["all"]["seeds"] == pytest.approx([strict.f1] * 2)
     assert first["f1"]["all"]["entities"] == strict.gold == first["f1"]["1-4"]["entities"] + first["f1"]["5+"]["entities"]
     assert (same["f1"]["5+"]["first_is_better_by"], same["f1"]["5+"]["p"]) == (0.0, 1.0)
-    assert few["options"] == {"all_lengths": False}
-    assert few["f1"]["all"]["mean"] == pytest.approx(first["f1"]["all"]["mean"] - few["f1"]["all"]["first_is_better_by"])
+    assert without["options"] == {"soft_nms": None}
+    assert without["f1"]["all"]["mean"] == pytest.approx(first["f1"]["all"]["mean"] - without["f1"]["all"]["first_is_better_by"])
 
 
 def test_a_holdout_keeps_documents_together_and_loses_none(script: Script, tmp_path: Path) -> None:
@@ -110,10 +110,10 @@ def test_a_holdout_keeps_documents_together_and_loses_none(script: Script, tmp_p
 def test_spans_steps_seeds_and_swaps_of_a_diffusion_model_are_measured(script: Script, corpus: Path, tmp_path: Path) -> None:
     recipe = Recipe.of(
         {
-            "data": {"synthetic": {"contiguous": True, "train": 30, "dev": 8, "test": 1}},
-            "encoder": {"scratch": {"width": 48, "layers": 1, "vocabulary": 400}, "dropout": 0.0},
+            "data": {"synthetic": {"contiguous": True, "sentences": 30}},
+            "encoder": {"scratch_width": 48},
             "architecture": "diffusion_ner",
-            "head": {"width": 32, "feed_forward": 32},
+            "head": {"width": 32},
             "training": {"epochs": 4, "batch_sentences": 4, "encoder_lr": 4e-3, "head_lr": 4e-3, "passages": False},
         },
         "recipe",
@@ -134,11 +134,13 @@ def test_spans_steps_seeds_and_swaps_of_a_diffusion_model_are_measured(script: S
     assert {sum(count for *_, count in step[key]) for step in refined["steps"] for key in ("spans", "answers")} == {60}
 
 
-def test_generation_is_measured_beside_its_rival(script: Script, tmp_path: Path) -> None:
-    documents = synthetic(20, seed=8).documents
+def test_generation_is_measured_beside_its_rival(script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    documents = synthetic(10, seed=8).documents
+    for name, fewer in (("BEAMS", (1, 3)), ("SENTENCES", 4), ("REPEATS", 1)):
+        monkeypatch.setattr(f"papers.set_gner.{name}", fewer)
     anyner.write(documents, tmp_path / "data.jsonl", "jsonl")
     settings = [
-        "encoder.scratch.width=48", "encoder.scratch.layers=1", "encoder.dropout=0", "training.batch_sentences=4",
+        "encoder.scratch_width=48", "training.batch_sentences=4",
         "training.encoder_lr=0.004", "training.head_lr=0.004", "training.epochs=4", "data.synthetic=null",
         "training.passages=false", "training.word_dropout=0", "encoder.lstm_layers=0", "head.layers=1",
         f"data.train=[{', '.join([f'{tmp_path}/data.jsonl'] * 4)}]", f"data.dev={tmp_path}/data.jsonl",
@@ -159,7 +161,7 @@ def test_generation_is_measured_beside_its_rival(script: Script, tmp_path: Path)
         groups = {group for group, size in found["sentences_of"].items() if size}
         assert set(found["models"][name]["sentences_per_second_of"]) == groups
     assert found["sentences_of"]["short"] == sum(len(document.text.split()) <= 20 for document in documents)
-    assert [row["beam"] for row in found["beams"]] == [1, 2, 4, 6, 8]
+    assert [row["beam"] for row in found["beams"]] == [1, 3]
     assert {row["shared_bytes"] for row in found["memory"]} == {found["memory"][0]["shared_bytes"]}
     assert found["memory"][-1]["repeated_bytes"] == 16 * found["memory"][0]["shared_bytes"]
     script("papers.set_gner", "sentence", tmp_path / "set", documents[0].text, "-o", tmp_path / "growth.json")

@@ -1,6 +1,6 @@
 """Scripts tell what is wrong with their input in one line, and nothing of where in the code it was found."""
 
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 
@@ -26,8 +26,12 @@ def test_wrong_input_is_told_in_one_line(
     assert capsys.readouterr().err == ""
 
 
-def test_a_new_process_writes_that_line_and_fails(tmp_path: Path) -> None:
-    command = [sys.executable, str(SCRIPTS / "papers/locate_label.py"), "stage", "missing", "missing.jsonl"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert done.returncode == 1 and done.stderr.startswith("locate_label.py: there is no model missing")
-    assert len(done.stderr.splitlines()) == 1
+def test_a_script_in_a_folder_finds_what_all_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python puts the folder of a script in its path, so that of `papers/` and not that of `script.py`."""
+    path = SCRIPTS / "papers/locate_label.py"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(path.parent), *(one for one in sys.path if one != str(SCRIPTS))])
+    monkeypatch.setattr(sys, "argv", [str(path), "stage", "missing", "missing.jsonl"])
+    monkeypatch.delitem(sys.modules, "script", raising=False)
+    with pytest.raises(SystemExit, match=r"^locate_label\.py: there is no model missing"):
+        runpy.run_path(str(path), run_name="__main__")

@@ -10,8 +10,8 @@ from anyner.training.processes import Interrupted
 
 RECIPE = Path(__file__).parent.parent.parent / "recipes/biaffine/demo.yaml"
 CHANGES = (
-    "data.synthetic={train: 60, dev: 20, test: 1, contiguous: true}",
-    "encoder={source: from_scratch, scratch: {width: 32, layers: 1, vocabulary: 400}}",
+    "data.synthetic={sentences: 30, contiguous: true}",
+    "encoder={source: from_scratch, scratch_width: 32}",
     "training={epochs: 4, batch_sentences: 4, encoder_lr: 0.004, head_lr: 0.004}",
 )
 SMALL = [part for change in CHANGES for part in ("--set", change)]
@@ -29,11 +29,11 @@ def test_from_folds_to_a_model_of_all_documents(tmp_path: Path) -> None:
     assert answer.code == 0 and "fold 2 of 2" in answer.err, answer
     found = json.loads((folds / "refit.json").read_text(encoding="utf-8"))
     assert found["score"]["f1"] > 0
-    assert f"best epoch {found['epoch']}, score {found['thresholds']['score']:g}; soft labels for 80 documents" in answer.out
+    assert f"best epoch {found['epoch']}, score {found['thresholds']['score']:g}; soft labels for 34 documents" in answer.out
     refit = anyner_command(
         "train", "--refit-from", folds, "-o", model, "--set", f"data.soft_labels={folds / 'soft_labels.jsonl'}"
     )
-    assert refit.code == 0 and "soft labels for 80 of 80 training documents" in refit.err, refit
+    assert refit.code == 0 and "soft labels for 34 of 34 training documents" in refit.err, refit
     assert f"trained on train and dev (epoch {found['epoch']} of {found['epoch']})" in refit.out
 
 
@@ -41,7 +41,7 @@ def test_from_folds_to_a_model_of_all_documents(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["--folds", "3", "--fold", "4"], "there is no fold 4 of 3"),
-        (["--folds", "90"], "80 documents in train and dev are too few for 90 folds"),
+        (["--folds", "90"], "34 documents in train and dev are too few for 90 folds"),
         (["--set", "refit.epoch=1"], "already has `refit`"),
         (["--set", "data.soft_labels=nowhere.jsonl"], "nowhere.jsonl"),
     ],
@@ -81,6 +81,10 @@ def test_folds_that_learned_nothing_are_reported(tmp_path: Path) -> None:
         ("crossfit recipe.yaml -o out", "anyner crossfit is now anyner cross-validate"),
         ("choose --help", "anyner choose is now anyner cross-validate"),
         ("adapt recipe.yaml", "anyner adapt is now anyner pretrain"),
+        (
+            "benchmark runs/model",
+            "anyner benchmark is now python benchmarks/reproduce.py accuracy|speed|train, in a checkout of the repository",
+        ),
         ("train --as runs/model -o out", "--as is now --refit-from"),
     ],
 )

@@ -1,9 +1,7 @@
 """The commands around a model: train, evaluate, models, info."""
 
 import json
-import os
 import re
-import signal
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,7 @@ import anyner
 from anyner.corpora.synthetic import synthetic, synthetic_splits
 from anyner.corpora.writing import write
 
-SMALL = ["--set", "encoder.scratch.width=16", "--set", "encoder.scratch.layers=1", "--set", "encoder.scratch.vocabulary=200"]
+SMALL = ["--set", "encoder.scratch_width=16"]
 FROM_SCRATCH = ["--encoder", "from_scratch", *SMALL]
 
 
@@ -53,7 +51,7 @@ def test_a_refit_trains_on_train_and_dev(data: Path, tmp_path: Path) -> None:
 
 def test_train_from_a_recipe_into_its_default_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("small.yaml").write_text("data: {synthetic: {train: 10, dev: 5}}\ntraining: {epochs: 7}\n")
+    Path("small.yaml").write_text("data: {synthetic: {sentences: 24}}\ntraining: {epochs: 7}\n")
     answer = anyner_command("train", "small.yaml", "--set", "training.epochs=1", "--quiet", *SMALL)
     assert answer.code == 0
     assert answer.out.startswith(f"{Path('runs') / 'small'}: dev F1 ") and "of 1)" in answer.out
@@ -73,7 +71,8 @@ def test_train_from_a_recipe_into_its_default_folder(tmp_path: Path, monkeypatch
     ],
 )
 def test_bad_changes_name_the_key_and_leave_nothing(tmp_path: Path, change: str, part: str) -> None:
-    answer = anyner_command("train", "-q", "--data", "synthetic", "-o", tmp_path / "m", "--set", change, *SMALL)
+    few = ("--set", "data.synthetic.sentences=24")
+    answer = anyner_command("train", "-q", "--data", "synthetic", *FROM_SCRATCH, *few, "-o", tmp_path / "m", "--set", change)
     answer.assert_one_line(part)
     assert not (tmp_path / "m").exists()
 
@@ -88,28 +87,19 @@ def test_bad_recipes_and_folders(tmp_path: Path) -> None:
     assert anyner_command("train", tmp_path / "r.yaml", "--data", "synthetic").code == 2
 
 
-def test_control_c_saves_and_resume_goes_on(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from anyner.training.progress import TerminalListener
-
-    folder = tmp_path / "m"
-    with monkeypatch.context() as patched:
-        patched.setattr(TerminalListener, "epoch", lambda *_: os.kill(os.getpid(), signal.SIGINT))
-        stopped = anyner_command("train", "--data", data, *FROM_SCRATCH, "-o", folder, "--set", "training.epochs=3")
-    assert stopped.code == 130 and stopped.out == ""
-    assert stopped.err.splitlines()[-1].endswith(f"continue with: anyner train -o {folder} --resume")
-    anyner_command("train", "-q", "--data", data, "-o", folder).assert_one_line("unfinished training")
-    resumed = anyner_command("train", "-o", folder, "--resume")
-    assert resumed.code == 0 and "of 3)" in resumed.out
-    assert len((folder / "metrics.jsonl").read_text().splitlines()) == 3
+@pytest.fixture
+def few_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("anyner.cli.corpus._SIZES", {"train": 100, "dev": 50, "test": 50})
 
 
+@pytest.mark.usefixtures("few_documents")
 def test_evaluate_gives_the_library_s_figures(tiny_model: Path, tmp_path: Path) -> None:
-    gold = synthetic(200, contiguous=True, split="dev")
+    gold = synthetic(50, contiguous=True, split="dev")
     expected = anyner.evaluate(anyner.load(tiny_model), gold)
     answer = anyner_command("evaluate", tiny_model, "synthetic:contiguous:dev", "--json", "--train", "synthetic:contiguous")
     assert (answer.code, answer.err) == (0, "")
     figures = json.loads(answer.out)
-    assert figures["documents"] == 200 and figures["strict"] == expected.strict.to_json()
+    assert figures["documents"] == 50 and figures["strict"] == expected.strict.to_json()
     assert {"seen", "unseen"} <= {part["name"] for part in figures["slices"]}
     report = anyner_command("evaluate", tiny_model, "synthetic:contiguous:dev")
     assert report.out.startswith(f"strict micro F1 {100 * expected.strict.f1:.2f} ")
@@ -119,6 +109,7 @@ def test_evaluate_gives_the_library_s_figures(tiny_model: Path, tmp_path: Path) 
     assert (tmp_path / "new" / "report.txt").read_text(encoding="utf-8") == report.out
 
 
+@pytest.mark.usefixtures("few_documents")
 def test_evaluate_passes_choices_on(tiny_model: Path) -> None:
     command = ("evaluate", tiny_model, "synthetic:contiguous:dev", "--json")
     usual = json.loads(anyner_command(*command).out)["strict"]["predicted"]

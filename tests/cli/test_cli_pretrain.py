@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from command_line import anyner_command
 
-SMALL = ["data.synthetic={train: 40, dev: 4, test: 1, contiguous: true}", "training.epochs=1", "pretraining.epochs=2"]
+SMALL = ["data.synthetic={sentences: 40, contiguous: true}", "training.epochs=1", "pretraining.epochs=2"]
 RECIPE = Path(__file__).parent.parent.parent / "recipes/biaffine/demo.yaml"
 
 

@@ -14,8 +14,8 @@ from anyner.training.progress import TerminalListener
 
 TRAIN = ("train", "--data", "synthetic", "--encoder", "from_scratch")
 SMALL = (
-    *("--set", "data.synthetic.train=20", "--set", "data.synthetic.dev=5", "--set", "training.epochs=3"),
-    *("--set", "encoder.scratch.width=16", "--set", "encoder.scratch.layers=1", "--set", "encoder.scratch.vocabulary=200"),
+    *("--set", "data.synthetic.sentences=20", "--set", "training.epochs=3"),
+    *("--set", "encoder.scratch_width=16"),
 )
 
 
@@ -27,6 +27,8 @@ def test_a_signal_saves_and_resume_goes_on(tmp_path: Path, monkeypatch: pytest.M
         stopped = anyner_command(*TRAIN, "-o", folder, *SMALL)
     assert (stopped.code, stopped.out) == (code, "")
     assert stopped.err.splitlines()[-1] == f"anyner: stopped; continue with: anyner train -o {folder} --resume"
+    assert "the training is not finished" in anyner_command("info", folder).out
+    anyner_command(*TRAIN, "-q", "-o", folder).assert_one_line("unfinished training")
     resumed = anyner_command("train", "-q", "-o", folder, "--resume")
     assert resumed.code == 0 and "of 3)" in resumed.out
     assert len((folder / "metrics.jsonl").read_text().splitlines()) == 3

@@ -19,8 +19,8 @@ from command_line import anyner_command
 
 from anyner.cli import output
 from anyner.cli.main import run
-from anyner.cli.output import Progress, counted, write_out
-from anyner.cli.texts import documents_as_they_come, documents_of
+from anyner.cli.output import Progress, write_out
+from anyner.cli.texts import documents_of
 from anyner.corpora.reading import read
 from anyner.corpora.synthetic import synthetic
 from anyner.document import Document
@@ -98,7 +98,7 @@ class Pipe:
 
 def test_a_stream_pauses_only_where_nothing_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     pipe = Pipe(monkeypatch)
-    items = documents_as_they_come("-", [], lines=True, context=0)
+    items = documents_of("-", [], lines=True)
     pipe.write(b"\xef\xbb\xbfone\r\ntwo\n\nfo")
     assert [next(items) for _ in range(4)] == [Document("one", id="1"), Document("two", id="2"), Document("", id="3"), FLUSH]
     pipe.write(b"ur\nfi")
@@ -114,13 +114,13 @@ def test_a_file_and_other_commands_see_no_pauses(tmp_path: Path, monkeypatch: py
     path.write_bytes(b"\n".join(b"%d" % number for number in range(50_000)))
     with path.open(encoding="utf-8") as file:
         monkeypatch.setattr(sys, "stdin", file)
-        items = list(documents_as_they_come("-", [], lines=True, context=0))
+        items = list(documents_of("-", [], lines=True))
     assert [item.text for item in items if not isinstance(item, Flush)] == [str(number) for number in range(50_000)]
     assert FLUSH not in items
     pipe = Pipe(monkeypatch)
     pipe.write(b"one\n")
     pipe.close()
-    assert list(documents_of(None, ["-"], lines=True, context=0)) == [Document("one", id="1")]
+    assert list(documents_of(None, ["-"], lines=True)) == [Document("one", id="1")]
     sys.stdin.close()
 
 
@@ -148,7 +148,7 @@ def test_progress_tells_documents_words_and_rate_and_is_wiped_out(capsys: pytest
     assert "0 documents, 3,000 words, 3,000 words a second" in shown
     assert "1 documents, 3,000 words, 1,500 words a second" in shown
     assert shown[-2:] == ["", "[K"]
-    assert len(list(counted([Document("a")] * 4, show=True))) == 4
+    assert len(list(Progress(show=True).counted([Document("a")] * 4))) == 4
     assert "4 documents, 1 a second" in capsys.readouterr().err
     silent = Progress(show=False)
     silent.words(5)

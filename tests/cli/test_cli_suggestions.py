@@ -7,6 +7,12 @@ from pathlib import Path
 import pytest
 from command_line import anyner_command
 
+SMALL = ("encoder.scratch_width=16", "data.synthetic.sentences=24")
+TRAIN = (
+    *("train", "-q", "--data", "synthetic", "--encoder", "from_scratch"),
+    *(part for change in SMALL for part in ("--set", change)),
+)
+
 
 @pytest.mark.parametrize(
     ("change", "suggestion"),
@@ -18,24 +24,9 @@ from command_line import anyner_command
     ],
 )
 def test_set_suggests_the_key_that_was_meant(tmp_path: Path, change: str, suggestion: str) -> None:
-    command = ("train", "-q", "--data", "synthetic", "--encoder", "from_scratch", "-o", tmp_path / "m", "--set", change)
-    anyner_command(*command).assert_one_line(suggestion)
+    anyner_command(*TRAIN, "-o", tmp_path / "m", "--set", change).assert_one_line(suggestion)
 
 
 def test_options_of_an_architecture_too(tmp_path: Path) -> None:
-    small = ("--set", "encoder.scratch.width=16", "--set", "encoder.scratch.layers=1", "--set", "data.synthetic.train=5")
-    command = (
-        "train",
-        "-q",
-        "--data",
-        "synthetic",
-        "--encoder",
-        "from_scratch",
-        "--architecture",
-        "diffusion_ner",
-        "-o",
-        tmp_path / "m",
-    )
-    anyner_command(*command, *small, "--set", "options.stepz=3").assert_one_line(
-        "options: unknown key 'stepz'; did you mean 'steps'?"
-    )
+    command = (*TRAIN, "--architecture", "diffusion_ner", "-o", tmp_path / "m", "--set", "options.stepz=3")
+    anyner_command(*command).assert_one_line("options: unknown key 'stepz'; did you mean 'steps'?")

@@ -10,7 +10,6 @@ STRANGE = [" ", "\n", "\r", "\t", "\x00", "\x1c", "\x85", "\u2028", "\u3000", "\
 _character = st.one_of(st.sampled_from("abc,;"), st.sampled_from(STRANGE), st.characters(exclude_categories=["Cs"]), st.just(" "))
 _strange_words = st.text(_character, min_size=1, max_size=4)
 _labels = st.sampled_from(["ADR", "PER", "B-x", "two words", "a|b", "é😀", "x\ty", "O"])
-_tags = st.one_of(st.sampled_from(["NN", "VB", "_", "a b"]), _strange_words)
 _tame_words = st.text(alphabet="abcé😀א.-", min_size=1, max_size=4).filter(lambda word: not word.startswith("-DOC"))
 
 
@@ -39,14 +38,8 @@ def raw_documents(draw: st.DrawFn) -> Document:
     entity = st.builds(Entity, _labels, _fragments(len(text), 3), st.sampled_from([None, 0.25, 1.0]))
     entities = _unique(bare, draw(st.lists(entity, max_size=4)), False, []) if text else ()
     words = draw(st.sampled_from([None, tuple((place, place + 1) for place in range(len(text)))]))
-    pos = None if words is None else draw(_pos(len(words)))
     name, before = draw(st.sampled_from(["", "a-1", "x/y"])), draw(st.sampled_from(["", "So ."]))
-    return Document(text, entities, name, words, pos=pos, before=before)
-
-
-def _pos(words: int) -> st.SearchStrategy[tuple[str, ...] | None]:
-    tagged = st.lists(_tags, min_size=words, max_size=words).map(tuple)
-    return st.one_of(st.none(), tagged, st.just(("NN",) * words), st.just(("_",) * words))
+    return Document(text, entities, name, words, before=before)
 
 
 @st.composite
@@ -64,7 +57,7 @@ def word_documents(draw: st.DrawFn, words: st.SearchStrategy[str] = _strange_wor
     unique = _unique(Document(""), entities, True, listed)
     place = draw(st.sampled_from([(None, None), ("d1", 0), ("d1", 1), ("d2", 7)]))
     labels_ = draw(st.sampled_from([None, frozenset({"X"})]))
-    return Document.from_words(listed, unique, doc=place[0], sentence=place[1], labels=labels_, pos=draw(_pos(len(listed))))
+    return Document.from_words(listed, unique, doc=place[0], sentence=place[1], labels=labels_)
 
 
 def tame_documents(shape: str) -> st.SearchStrategy[Document]:

@@ -47,16 +47,10 @@ def test_an_annotated_label_without_entities_counts_zero() -> None:
     assert found.labels == {"Rare": 0}
 
 
-def test_raw_text_is_counted_by_white_space_or_by_the_words_asked_for() -> None:
+def test_raw_text_is_counted_by_white_space() -> None:
     corpus = Corpus((Document("Left knee-pain, again.", (Entity("S", ((0, 14),)), Entity("B", ((0, 4), (5, 9))))),))
     assert inspect(corpus).longest_document == 3
     assert inspect(corpus).longest_entity == 2
-
-    def letters(document: Document) -> list[tuple[int, int]]:
-        return [(i, i + 1) for i, letter in enumerate(document.text) if letter.isalpha()]
-
-    assert inspect(corpus, letters).longest_document == 17
-    assert inspect(corpus, letters).longest_entity == 12
 
 
 def test_two_fragments_in_one_word_cover_one_word() -> None:

@@ -173,7 +173,7 @@ def test_a_mended_entity_is_kept_and_told(tmp_path: Path, entities: Any, message
         ('{"text": "a\\ud800"}', "lone surrogate"),
         ('{"tokens": ["a", "\\udfff"]}', "lone surrogate"),
         ('{"text": "a", "words": [[0, 9]]}', "outside the text"),
-        ('{"text": "a", "words": 3}', '"words"'),
+        ('{"text": "a", "words": 3}', "words are pairs of whole numbers"),
     ],
 )
 def test_a_bad_line_is_dropped_and_the_rest_read(tmp_path: Path, line: str, message: str) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anyner.corpora.neighbours import neighbours_attached
+from anyner.corpora.source_documents import neighbours_attached
 from anyner.document import Document
 from anyner.errors import AnynerError
 

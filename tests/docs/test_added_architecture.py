@@ -50,13 +50,16 @@ def test_the_page_has_the_three_files(tagger: Path) -> None:
     assert config().unreachable([WordEntity("X", ((0, 1), (2, 3)))], [1, 1, 1]) == ["discontinuous"]
 
 
-def test_it_learns_flat_entities_by_heart_saves_loads_and_predicts(tagger: Path, tmp_path: Path) -> None:
+def test_it_learns_flat_entities_by_heart_saves_loads_and_predicts(
+    tagger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anyner.encoding.encoder.DROPOUT", 0.0)
     documents = [document for document in synthetic(200, seed=1, contiguous=True) if is_flat(document)][:40]
     assert sum(len(document.entities) for document in documents) >= 40
     anyner.write(documents, tmp_path / "flat.jsonl", "jsonl")
     recipe = next(yaml.safe_load(block.code) for block in blocks(read(PAGE)) if block.code.startswith("# recipes/tagger"))
     recipe["data"] = {"train": str(tmp_path / "flat.jsonl"), "dev": str(tmp_path / "flat.jsonl")}
-    recipe["encoder"] = {"scratch": {"width": 64, "layers": 1, "vocabulary": 600}, "dropout": 0.0}
+    recipe["encoder"] = {"scratch_width": 64}
     recipe["training"] |= {
         "epochs": 30,
         "passages": False,

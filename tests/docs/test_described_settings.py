@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from anyner.architectures.registry import config_class, names
 from anyner.cli.main import COMMANDS
 from anyner.corpora.reading import FORMATS
+from anyner.settings import is_recorded
 from anyner.training.config import Recipe, RefitConfig, Source, SyntheticData
 
 OPEN = "–"
@@ -41,7 +42,8 @@ def recipe_keys() -> dict[str, str]:
     keys: dict[str, str] = {}
     for name, field in Recipe.model_fields.items():
         if name in _GROUPS:
-            keys |= defaults(group_of(field), f"{name}.")
+            group = group_of(field)
+            keys |= {key: value for key, value in defaults(group, f"{name}.") if not is_recorded(group, key.split(".")[1])}
         else:
             keys[name] = shown(field.get_default(call_default_factory=True))
     del keys["data.synthetic"], keys["refit"]  # groups that are not there unless asked for

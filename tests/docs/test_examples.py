@@ -26,7 +26,7 @@ from anyner.cli.main import app
 from anyner.corpora.synthetic import synthetic
 from anyner.view.terminal import draw
 
-SIZES = {"train": 40, "dev": 15, "test": 15}
+SIZES = {"sentences": 40}
 FEWER = {"train": 6, "dev": 3, "test": 6}
 """Of what is trained on with all weights of a bundled encoder."""
 _SHELL = re.compile(r"[|<>;&$*]")
@@ -44,7 +44,7 @@ def smaller(path: Path) -> dict[str, Any]:
     recipe["training"]["epochs"] = 1
     if recipe["encoder"].get("source", "").startswith("bundled:"):
         recipe["training"] |= {"batch_sentences": 4, "encoder_lr": 4e-3, "head_lr": 4e-3}
-    recipe["encoder"] |= {"source": "from_scratch", "scratch": {"width": 32, "layers": 1, "vocabulary": 400}}
+    recipe["encoder"] |= {"source": "from_scratch", "scratch_width": 32}
     return recipe
 
 

@@ -6,15 +6,14 @@ from typing import get_args
 import pytest
 import torch
 from torch import nn
-from transformers import BertConfig, PreTrainedConfig
+from transformers import PreTrainedConfig
 
 from anyner.encoding.batch import Batch, batch_of
 from anyner.encoding.config import EncoderConfig, Pooling
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.pieces import PieceVocabulary
 from anyner.encoding.pretrained import encoder_from_config
-from anyner.errors import AnynerError
-from anyner.text.windows import Pieces, Window
+from anyner.text.windows import Window
 
 KINDS_WITH_A_TABLE = {"bert": 0, "roberta": 2, "mpnet": 2, "distilbert": 0, "albert": 0, "bart": 2}
 
@@ -24,8 +23,8 @@ def built(config: PreTrainedConfig, **settings: object) -> Encoder:
     return Encoder(EncoderConfig.of(settings, "encoder"), encoder_from_config(config)).eval()
 
 
-def batched(windows: Sequence[Window], vocabulary: PieceVocabulary, prompt: Pieces = ()) -> Batch:
-    return batch_of(windows, vocabulary.frame, prompt)
+def batched(windows: Sequence[Window], vocabulary: PieceVocabulary) -> Batch:
+    return batch_of(windows, vocabulary.frame)
 
 
 def test_states_have_the_promised_shapes(config: PreTrainedConfig, vocabulary: PieceVocabulary, windows: list[Window]) -> None:
@@ -50,7 +49,7 @@ def test_states_have_the_promised_shapes(config: PreTrainedConfig, vocabulary: P
 def test_a_window_gives_the_same_states_alone_and_beside_others(
     config: PreTrainedConfig, vocabulary: PieceVocabulary, windows: list[Window]
 ) -> None:
-    encoder = built(config, layers=2, pooling="mean")
+    encoder = built(config, pooling="mean")
     with torch.inference_mode():
         together: States = encoder(batched(windows, vocabulary))
         for b, window in enumerate(windows):
@@ -60,16 +59,6 @@ def test_a_window_gives_the_same_states_alone_and_beside_others(
             torch.testing.assert_close(together.pieces[b, :pieces], alone.pieces[0], atol=1e-5, rtol=0)
     spread = together.words[0, : len(windows[0].words)].std(0).mean()
     assert spread > 1e-4  # the words do differ
-
-
-def test_the_prompt_is_read(config: PreTrainedConfig, vocabulary: PieceVocabulary, windows: list[Window]) -> None:
-    encoder = built(config)
-    with torch.inference_mode():
-        plain = encoder(batched(windows[:1], vocabulary))
-        prompted = encoder(batched(windows[:1], vocabulary, prompt=(20, 21)))
-    assert prompted.words.shape == plain.words.shape
-    assert prompted.piece_mask.sum() == plain.piece_mask.sum() == prompted.pieces.shape[1] - 2
-    assert not torch.allclose(prompted.words, plain.words, atol=1e-6)
 
 
 def test_tables_are_the_encoders_own(kind: str, config: PreTrainedConfig) -> None:
@@ -133,7 +122,7 @@ def test_only_the_encoder_half_is_kept(kind: str, config: PreTrainedConfig) -> N
 def test_gradients_reach_both_halves(
     config: PreTrainedConfig, vocabulary: PieceVocabulary, windows: list[Window], pooling: Pooling
 ) -> None:
-    encoder = built(config, pooling=pooling, lstm_layers=1, lstm_width=10)
+    encoder = built(config, pooling=pooling, lstm_layers=1)
     states = encoder(batched(windows, vocabulary))
     weights = torch.linspace(-1, 1, states.words.numel()).view_as(states.words)  # a plain sum is blind behind a norm
     (states.words * states.word_mask[..., None] * weights).sum().backward()
@@ -142,33 +131,16 @@ def test_gradients_reach_both_halves(
 
 
 @pytest.mark.parametrize("kind", ["bert"], indirect=True)
-def test_states_are_the_mean_of_the_last_layers(
-    config: PreTrainedConfig, vocabulary: PieceVocabulary, windows: list[Window]
-) -> None:
-    batch = batched(windows, vocabulary)
-    with torch.inference_mode():
-        encoder = built(config, layers=2)
-        layers = encoder.pretrained(
-            input_ids=batch.piece_ids, attention_mask=batch.attention_mask.long(), output_hidden_states=True
-        ).hidden_states
-        torch.testing.assert_close(encoder.encode(batch), (layers[-1] + layers[-2]) / 2)
-        torch.testing.assert_close(built(config).encode(batch), layers[-1])
-
-
-@pytest.mark.parametrize("kind", ["bert"], indirect=True)
 def test_the_lstm_reads_real_words_only(config: PreTrainedConfig, vocabulary: PieceVocabulary, windows: list[Window]) -> None:
-    encoder = built(config, lstm_layers=2, lstm_width=6)
-    assert encoder.width == 6
+    encoder = built(config, lstm_layers=2)
+    assert encoder.width == 16
     with torch.inference_mode():
         together = encoder(batched(windows, vocabulary))
-        assert together.words.shape[-1] == 6
+        assert together.words.shape[-1] == 16
         assert together.words[~together.word_mask].abs().sum() == 0
         for b, window in enumerate(windows):
             alone = encoder(batched([window], vocabulary))
             torch.testing.assert_close(together.words[b, : len(window.words)], alone.words[0], atol=1e-5, rtol=0)
-    assert built(config, lstm_layers=1).width == 16
-    with pytest.raises(AnynerError, match="lstm_width must be even, got 7"):
-        built(config, lstm_layers=1, lstm_width=7)
 
 
 @pytest.mark.parametrize("kind", ["bert"], indirect=True)
@@ -181,9 +153,3 @@ def test_word_states_can_be_made_from_kept_pieces(
         encoder.train()
         dropped = encoder.word_layer(torch.ones(*batch.piece_ids.shape, 16), batch)
     assert 0 < (dropped == 0).float().mean() < 0.5  # dropout on words, in training only
-
-
-def test_more_layers_than_there_are_is_told() -> None:
-    pretrained = encoder_from_config(BertConfig(hidden_size=16, num_attention_heads=2, num_hidden_layers=2, intermediate_size=16))
-    with pytest.raises(AnynerError, match=r"encoder\.layers is 3, but the encoder has 2"):
-        Encoder(EncoderConfig(layers=3), pretrained)

@@ -8,7 +8,7 @@ import torch
 from transformers import AutoModel, PreTrainedConfig, PreTrainedTokenizerFast
 from transformers.utils import logging
 
-from anyner.encoding.config import EncoderConfig, ScratchConfig
+from anyner.encoding.config import EncoderConfig
 from anyner.encoding.pieces import PieceVocabulary
 from anyner.encoding.pretrained import encoder_from_config, pretrained_encoder, train_vocabulary
 from anyner.errors import AnynerError
@@ -64,11 +64,10 @@ def test_weights_that_are_missed_are_told(vocabulary: PieceVocabulary, tmp_path:
 
 
 def test_an_encoder_from_scratch_has_the_size_of_its_settings() -> None:
-    config = EncoderConfig(scratch=ScratchConfig(layers=1, width=32, vocabulary=120))
-    encoder, vocabulary = pretrained_encoder(config, ["pain in the knee", "the knee"] * 5)
+    encoder, vocabulary = pretrained_encoder(EncoderConfig(scratch_width=32), ["pain in the knee", "the knee"] * 5)
     assert encoder.config.hidden_size == 32
-    assert encoder.config.num_hidden_layers == 1
-    assert encoder.config.vocab_size == vocabulary.tokenizer.get_vocab_size() <= 120
+    assert encoder.config.num_hidden_layers == 2
+    assert encoder.config.vocab_size == vocabulary.tokenizer.get_vocab_size() <= 60
     assert encoder.get_input_embeddings().padding_idx == vocabulary.frame.pad
     assert getattr(encoder, "pooler", None) is None
 

@@ -1,8 +1,8 @@
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyner.document import Document, Entity
-from anyner.evaluation.errors import Cause, count_causes, error_cases
+from anyner.evaluation.errors import Cause, error_cases
 from anyner.evaluation.match import pair_documents
 
 TEXT = "x" * 30
@@ -68,13 +68,13 @@ FRAGMENTS = st.sets(st.integers(0, 6), min_size=1, max_size=5).map(lambda places
 ENTITIES = st.lists(st.builds(Entity, st.sampled_from("AB"), FRAGMENTS), max_size=6, unique_by=lambda e: e.key)
 
 
+@settings(max_examples=60, deadline=None)
 @given(ENTITIES, ENTITIES)
 def test_every_wrong_entity_is_in_exactly_one_case(gold: list[Entity], predicted: list[Entity]) -> None:
     cases = error_cases(pair_documents([Document(TEXT, tuple(gold))], [Document(TEXT, tuple(predicted))]))
     right = {e.key for e in gold} & {e.key for e in predicted}
     assert sorted(e.key for c in cases for e in c.gold) == sorted(e.key for e in gold if e.key not in right)
     assert sorted(e.key for c in cases for e in c.predicted) == sorted(e.key for e in predicted if e.key not in right)
-    assert sum(count_causes(cases).values()) == len(cases)
     for case in cases:
         assert bool(case.gold) == (case.cause is not Cause.SPURIOUS)
         assert bool(case.predicted) == (case.cause is not Cause.MISSED)

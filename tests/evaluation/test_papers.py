@@ -1,7 +1,6 @@
 from anyner.document import Document, Entity
 from anyner.evaluation.match import Pair, pair_documents
-from anyner.evaluation.papers import RightBoundary, lenient_ends, right_boundary
-from anyner.evaluation.scores import Score
+from anyner.evaluation.scores import RightBoundary, Score, lenient_ends, right_boundary
 
 WORDS = ["a", "b", "c", "d", "e", "f"]
 

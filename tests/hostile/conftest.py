@@ -18,8 +18,8 @@ def untrained_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path
     folders = {}
     for architecture in names():
         plain = {
-            "data": {"synthetic": {"contiguous": True, "train": 8, "dev": 4, "test": 1}},
-            "encoder": {"source": "from_scratch", "scratch": {"width": 32, "layers": 1, "vocabulary": 200}},
+            "data": {"synthetic": {"contiguous": True, "sentences": 8}},
+            "encoder": {"source": "from_scratch", "scratch_width": 32},
             "architecture": architecture,
         }
         recipe = Recipe.of(plain, "recipe")

@@ -73,7 +73,8 @@ def every_key(good: Path) -> Iterator[tuple[str, Tamper]]:
 def encoders(tripwire: Path) -> dict[str, dict[str, Any]]:
     """Configs of encoders that would run code, ask the network, or take all memory."""
     code = {"AutoModel": "evil.Evil", "AutoConfig": "evil.Evil", "AutoBackbone": "owner/evil--evil.Evil"}
-    sizes = {"vocab_size": 300, "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
+    # of the model in tests/conftest.py, whose corpus has so many pieces
+    sizes = {"vocab_size": 589, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
     bert = {"model_type": "bert", **sizes}
     return {
         "llava with code": {

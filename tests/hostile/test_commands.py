@@ -22,7 +22,7 @@ import anyner
 from anyner.cli.main import app
 from anyner.corpora.synthetic import synthetic
 from anyner.encoding.config import EncoderConfig
-from anyner.encoding.pretrained import encoder_from_config, load_with_missing, pretrained_encoder, train_vocabulary
+from anyner.encoding.pretrained import encoder_from_config, load_pretrained, pretrained_encoder, train_vocabulary
 from anyner.encoding.untrusted import ENCODER_KINDS, kept_settings
 from anyner.errors import AnynerError
 
@@ -162,7 +162,7 @@ def test_a_head_for_masked_words_is_read_with_the_same_care(checkpoint: Path, tm
     (checkpoint / "model.safetensors").unlink()
     (checkpoint / "pytorch_model.bin").write_bytes(pickle.dumps(Bomb(tmp_path / "tripwire")))
     with pytest.raises(AnynerError, match="pickle"):
-        load_with_missing(str(checkpoint), AutoModel)
+        load_pretrained(str(checkpoint))
     assert not (tmp_path / "tripwire").exists()
 
 

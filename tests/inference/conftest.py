@@ -50,10 +50,11 @@ def build() -> Build:
             initializer_range=0.2,
         )
         encoder = Encoder(EncoderConfig(), encoder_from_config(bert))
-        head = head_type(Config(width=16, prior=0.1, length_buckets=8), LABELS, encoder)
+        head = head_type(Config(width=16), LABELS, encoder)
         torch.nn.init.normal_(head.span_scores.bilinear, std=1.2)
         with torch.no_grad():
-            head.span_scores.length.weight += torch.linspace(1.0, -1.0, 8)[:, None]
+            head.span_scores.linear.bias.fill_(-2.2)
+            head.span_scores.length.weight += torch.linspace(1.0, -17.0, 64).clamp(min=-1.0)[:, None]
         config = ModelConfig(
             anyner_version=anyner.__version__,
             architecture="biaffine",

@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 from same_entities import Keys, assert_same, keys
 
-from anyner.architectures.biaffine.config import Config
 from anyner.corpora.synthetic import synthetic
 from anyner.document import Document
 from anyner.encoding import pieces as pieces_module
 from anyner.encoding.pieces import plain_form
 from anyner.errors import AnynerError
 from anyner.inference.batching import window_size
-from anyner.inference.recognizer import Choice, Recognizer
+from anyner.inference.recognizer import Recognizer
 from anyner.overlap import sharing_pairs
 from anyner.storage.load import load
 from anyner.text.align import WordEntity
@@ -51,11 +50,11 @@ def merged_slowly(windows: Sequence[Window], found: Sequence[Sequence[WordEntity
 
 
 def test_a_long_text_is_read_whole_and_merged_by_the_rule(build: Any, documents: tuple[Document, ...]) -> None:
-    small: Recognizer = build(window=48, overlap=12)
+    small: Recognizer = build(window=48)
     text = Document("\n".join(document.text for document in documents))
     windows = small.windows([text])
     assert len(windows) > 20
-    decoding = small.decoding(Choice())
+    decoding = small.decoding()
     expected = merged_slowly(windows, small._read(windows, decoding))
     found = small.predict(text, batch_tokens=64)
     assert found.coverage == 1.0
@@ -74,14 +73,14 @@ def test_fifty_pages(recognizer: Recognizer, fifty_pages: str) -> None:
 
 
 def test_long_and_short_documents_beside_one_another(build: Any, documents: tuple[Document, ...]) -> None:
-    small: Recognizer = build(window=32, overlap=8)
+    small: Recognizer = build(window=32)
     long = " ".join(document.text for document in documents[:30])
     texts = [documents[0].text, long, "", documents[1].text, long]
     assert_same(small.predict(texts, batch_tokens=20), [small.predict(text) for text in texts])
 
 
 def test_entities_of_a_long_text_keep_the_policy(build: Any, documents: tuple[Document, ...]) -> None:
-    small: Recognizer = build(window=32, overlap=8)
+    small: Recognizer = build(window=32)
     found = small.predict(" ".join(document.text for document in documents), overlap="flat")
     assert len(found.entities) > 100
     assert not list(sharing_pairs([entity.fragments for entity in found.entities]))
@@ -116,7 +115,7 @@ def test_coverage_tells_of_words_that_were_not_read_whole(build: Any) -> None:
 @pytest.mark.parametrize("place", [0, 40, 93, 94, 95, 96, 120, 199])
 @pytest.mark.parametrize("batch_tokens", [1, 16_384])
 def test_coverage_counts_each_word_of_a_long_text_once(build: Any, place: int, batch_tokens: int) -> None:
-    reader: Recognizer = build(overlap=30)
+    reader: Recognizer = build()
     words = ["knee"] * 200
     words[place] = LONG_WORD
     found = reader.predict(" ".join(words), batch_tokens=batch_tokens)
@@ -179,7 +178,6 @@ def test_a_word_of_a_million_characters_is_forgotten(general: Recognizer) -> Non
     for letter in "abcdefgh":
         assert general.predict(letter * 1_000_000).coverage == 0.0
     assert sum(map(len, general.vocabulary._known)) == before
-    assert sum(map(len, general.vocabulary.shortened)) < 20_000
 
 
 # --- windows that do not fit -----------------------------------------------------------------------------------------
@@ -191,23 +189,7 @@ def test_a_window_longer_than_the_encoder_is_refused_with_what_to_set(build: Any
     assert build(window=128).budget == build().budget == 124
 
 
-def test_a_window_without_room_is_refused(build: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Config, "prompt", lambda self, labels: tuple(labels) * 20)
-    with pytest.raises(AnynerError, match=r"leaves -?\d+ pieces for words"):
-        build(window=16)
-
-
-def test_a_prompt_takes_its_room_from_the_window(build: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "knee " * 400
-    monkeypatch.setattr(Config, "prompt", lambda self, labels: tuple(labels))
-    prompted: Recognizer = build()
-    size = len(prompted.proposer.prompt)
-    assert size >= 3
-    assert prompted.budget == 124 - size
-    assert prompted.predict(text).coverage == 1.0  # full windows and the prompt fit the encoder together
-
-
 def test_the_longest_word_fits_the_smallest_window(build: Any) -> None:
-    reader: Recognizer = build(window=16, overlap=4)
+    reader: Recognizer = build(window=16)
     found = reader.predict(f"Pain {LONG_WORD} in the {LONG_WORD} knee")
     assert found.coverage == pytest.approx(4 / 6)

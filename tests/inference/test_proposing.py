@@ -9,7 +9,7 @@ import torch
 from anyner.document import Document
 from anyner.inference.config import Precision
 from anyner.inference.proposing import arithmetic
-from anyner.inference.recognizer import Choice, Recognizer, prompt_pieces, word_budget
+from anyner.inference.recognizer import Recognizer, word_budget
 
 Proposals = dict[int, dict[tuple[int, ...], float]]
 
@@ -18,7 +18,7 @@ def proposals_by_window(recognizer: Recognizer, documents: tuple[Document, ...],
     windows = recognizer.windows(documents)
     found: Proposals = {place: {} for place in range(len(windows))}
     seen: list[int] = []
-    loosest = recognizer.decoding(Choice(thresholds={"score": 0.1}))
+    loosest = recognizer.decoding(thresholds={"score": 0.1})
     for batch in recognizer.proposer.propose(windows, loosest, tokens):
         seen.extend(batch.places)
         for (sentence, *span), score in zip(batch.proposals["place"], batch.proposals["score"], strict=True):
@@ -37,23 +37,26 @@ def test_proposals_do_not_depend_on_the_batches(recognizer: Recognizer, document
 
 def test_the_longest_windows_go_first(recognizer: Recognizer, documents: tuple[Document, ...]) -> None:
     windows = recognizer.windows(documents)
-    places = [p for batch in recognizer.proposer.propose(windows, recognizer.decoding(Choice()), 300) for p in batch.places]
+    places = [p for batch in recognizer.proposer.propose(windows, recognizer.decoding(), 300) for p in batch.places]
     sizes = [sum(map(len, windows[place].pieces)) for place in places]
     assert sizes == sorted(sizes, reverse=True)
 
 
 @pytest.mark.parametrize("training", [True, False])
-def test_the_model_is_left_in_the_mode_it_was_in(recognizer: Recognizer, training: bool) -> None:
+def test_the_model_is_left_in_the_mode_it_was_in(recognizer: Recognizer, training: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     windows = recognizer.windows([Document("Pain in the knee"), Document("and the hip")])
+    propose, seen = recognizer.model.propose, []
+
+    def looking(*arguments: Any) -> Any:
+        seen.append(recognizer.model.training)
+        return propose(*arguments)
+
+    monkeypatch.setattr(recognizer.model, "propose", looking)
     recognizer.model.train(training)
     try:
-        for _ in recognizer.proposer.propose(windows, recognizer.decoding(Choice()), 8):
-            assert not recognizer.model.training
-        assert recognizer.model.training == training
-        given_up = recognizer.proposer.propose(windows, recognizer.decoding(Choice()), 1)
-        next(given_up)
-        given_up.close()  # type: ignore[attr-defined]
-        assert recognizer.model.training == training
+        for _ in recognizer.proposer.propose(windows, recognizer.decoding(), 8):
+            assert recognizer.model.training == training
+        assert seen == [False, False]
     finally:
         recognizer.model.eval()
 
@@ -75,7 +78,7 @@ def test_inference_mode_is_for_models_that_only_predict(
     monkeypatch.setattr(recognizer.proposer, "precision", precision)
     recognizer.model.train(training)
     try:
-        list(recognizer.proposer.propose(recognizer.windows([Document("Pain")]), recognizer.decoding(Choice()), 8))
+        list(recognizer.proposer.propose(recognizer.windows([Document("Pain")]), recognizer.decoding(), 8))
     finally:
         recognizer.model.eval()
     assert seen == [(inference, False)]
@@ -83,7 +86,7 @@ def test_inference_mode_is_for_models_that_only_predict(
 
 
 def test_no_windows_no_proposals(recognizer: Recognizer) -> None:
-    assert list(recognizer.proposer.propose([], recognizer.decoding(Choice()), 100)) == []
+    assert list(recognizer.proposer.propose([], recognizer.decoding(), 100)) == []
 
 
 def test_on_the_processor_numbers_stay_float32() -> None:
@@ -103,11 +106,10 @@ def test_attention_is_never_planned_for_one_shape() -> None:
 
 def test_gradients_are_not_kept_while_proposing(recognizer: Recognizer) -> None:
     windows = recognizer.windows([Document("Pain in the knee")])
-    for _ in recognizer.proposer.propose(windows, recognizer.decoding(Choice()), 8):
+    for _ in recognizer.proposer.propose(windows, recognizer.decoding(), 8):
         pass
     assert torch.is_grad_enabled()
 
 
-def test_the_budget_leaves_room_for_special_pieces_and_prompt(recognizer: Recognizer) -> None:
-    assert prompt_pieces(recognizer.model, recognizer.vocabulary) == ()
+def test_the_budget_leaves_room_for_special_pieces(recognizer: Recognizer) -> None:
     assert word_budget(recognizer.model, recognizer.vocabulary, recognizer.config) == 128 - 2 - 2

@@ -12,7 +12,7 @@ from same_entities import assert_same, keys
 from anyner.architectures.settings import Decoding
 from anyner.document import Document, Entity
 from anyner.errors import AnynerError, InvalidInputError
-from anyner.inference.recognizer import Choice, Recognizer
+from anyner.inference.recognizer import Recognizer
 from anyner.overlap import Relation, resolve, sharing_pairs
 
 
@@ -101,14 +101,14 @@ def test_a_wrong_text_in_a_list_is_named_before_any_is_read(recognizer: Recogniz
     def read(*_: Any) -> Any:
         raise AssertionError("read too early")
 
-    recognizer._proposer.propose_batch = read  # type: ignore[method-assign]
+    recognizer.proposer.propose_batch = read  # type: ignore[method-assign]
     try:
         with pytest.raises(AnynerError, match=rf"texts\[3\] is {shown}: expected a str or a Document"):
             recognizer.predict(["a", "b", Document("c"), wrong, "d"])
         with pytest.raises(InvalidInputError, match=r"texts\[1\]: the text has a lone surrogate"):
             recognizer.predict(["a", "\ud800"])
     finally:
-        del recognizer._proposer.propose_batch
+        del recognizer.proposer.propose_batch
 
 
 class Series:
@@ -254,7 +254,7 @@ def test_wrong_choices_are_named_before_anything_is_read(recognizer: Recognizer,
 
 
 def test_decoding_holds_the_models_own_settings(recognizer: Recognizer) -> None:
-    decoding = recognizer.decoding(Choice())
+    decoding = recognizer.decoding()
     assert isinstance(decoding, Decoding)
     assert decoding.thresholds == {"score": 0.4}
     assert decoding.policy == "all"

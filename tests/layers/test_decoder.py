@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from anyner.layers.decoder import Decoder, DecoderShape, Memory, RelativePositions
+from anyner.layers.decoder import Decoder, DecoderShape, Memory
 from anyner.layers.sequences import Sequences
 
 NEW = DecoderShape(width=16, layers=2, heads=2, head_width=8, feed_forward=24, memory_width=12)
-T5 = replace(NEW, head_width=6, norm="rms", activation="relu", bias=False, scaled=False, relative=RelativePositions(8, 6))
+T5 = replace(NEW, head_width=6, norm="rms", activation="relu", bias=False, scaled=False, relative=(8, 6))
 SHAPES = {
     "new": NEW,
     "bart": replace(NEW, norm_first=False, input_norm=True, output_norm=False),
@@ -61,12 +61,12 @@ def test_rows_that_share_keys_equal_rows_alone(
     decoder = random_decoder(SHAPES[kind])
     states, mask = sentences(decoder, lengths)
     inputs, rows = drawn(sum(counts), steps, decoder.shape.width), Sequences.of_counts(counts, CPU)
-    together = decoder(inputs, rows, decoder.remember(states, mask), causal)
+    together = decoder(inputs, rows, decoder.remember(states, mask), causal=causal)
     assert together.shape == inputs.shape
     owners = [sentence for sentence, count in enumerate(counts) for _ in range(count)]
     for row, sentence in enumerate(owners):
         own = decoder.remember(states[sentence : sentence + 1, : lengths[sentence]], None)
-        alone = decoder(inputs[row : row + 1], Sequences.of_counts([1], CPU), own, causal)
+        alone = decoder(inputs[row : row + 1], Sequences.of_counts([1], CPU), own, causal=causal)
         assert torch.allclose(together[row : row + 1], alone, atol=1e-10)
 
 
@@ -101,12 +101,16 @@ def test_steps_equal_the_whole_and_go_on_after_reordering(kind: str) -> None:
     cache = decoder.cache(5, steps, inputs)
     whole = decoder(inputs, rows, memory)
     for number in range(4):
-        assert torch.allclose(decoder.step(inputs[:, number], number, rows, memory, cache), whole[:, number], atol=1e-10)
-    cache = cache.reordered(order)
+        assert torch.allclose(
+            decoder(inputs[:, number : number + 1], rows, memory, past=(number, cache))[:, 0], whole[:, number], atol=1e-10
+        )
+    cache = cache.index_select(2, order)
     changed = torch.cat([inputs[order, :4], inputs[:, 4:]], dim=1)
     whole = decoder(changed, rows, memory)
     for number in range(4, steps):
-        assert torch.allclose(decoder.step(changed[:, number], number, rows, memory, cache), whole[:, number], atol=1e-10)
+        assert torch.allclose(
+            decoder(changed[:, number : number + 1], rows, memory, past=(number, cache))[:, 0], whole[:, number], atol=1e-10
+        )
 
 
 @kinds
@@ -144,7 +148,7 @@ def test_gradients_reach_every_parameter(kind: str, causal: bool) -> None:
     decoder = random_decoder(SHAPES[kind]).train()
     states, mask = sentences(decoder, [3, 5])
     inputs = drawn(4, 3, decoder.shape.width).requires_grad_()
-    output = decoder(inputs, Sequences.of_counts([1, 3], CPU), decoder.remember(states.requires_grad_(), mask), causal)
+    output = decoder(inputs, Sequences.of_counts([1, 3], CPU), decoder.remember(states.requires_grad_(), mask), causal=causal)
     (output * drawn(*output.shape, seed=3)).sum().backward()
     for name, parameter in decoder.named_parameters():
         assert parameter.grad is not None, name
@@ -209,7 +213,7 @@ def test_rows_stay_in_the_type_of_autocast(kind: str) -> None:
     with torch.autocast("cpu", torch.bfloat16):
         memory: Memory = decoder.remember(states, mask)
         output, cache = decoder(inputs, rows, memory), decoder.cache(4, 3, inputs)
-        steps = [decoder.step(inputs[:, number], number, rows, memory, cache) for number in range(3)]
-    assert kept == {output.dtype, steps[0].dtype, cache.keys.dtype} == {torch.bfloat16}
+        steps = [decoder(inputs[:, number : number + 1], rows, memory, past=(number, cache))[:, 0] for number in range(3)]
+    assert kept == {output.dtype, steps[0].dtype, cache.dtype} == {torch.bfloat16}
     for found in (output, torch.stack(steps, dim=1)):
         assert (found.float() - exact).norm() < 0.1 * exact.norm()

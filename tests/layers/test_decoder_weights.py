@@ -37,7 +37,7 @@ from transformers import (
 )
 
 from anyner.errors import AnynerError
-from anyner.layers.decoder import Decoder, RelativeBias, RelativePositions
+from anyner.layers.decoder import Decoder, RelativeBias
 from anyner.layers.decoder_weights import (
     input_scale,
     position_rows,
@@ -94,9 +94,7 @@ def randomised(model: PreTrainedModel) -> PreTrainedModel:
 
 
 def started(model: PreTrainedModel, layers: int | None = None) -> Decoder:
-    shape = shape_of_pretrained(model.config, layers, 0.1, model.config.d_model)
-    assert shape is not None
-    decoder = Decoder(shape).eval()
+    decoder = Decoder(shape_of_pretrained(model.config, layers, 0.1)).eval()
     start_from_pretrained(decoder, model)
     return decoder
 
@@ -177,7 +175,9 @@ def test_steps_say_what_the_checkpoint_says(kind: str) -> None:
     decoder, inputs, expected = started(model), embedded(model, ids), theirs(model, ids, states, mask)
     rows, memory, cache = Sequences.of_counts([1, 1], CPU), decoder.remember(states, mask), decoder.cache(2, 11, inputs)
     for number in range(11):
-        assert torch.allclose(decoder.step(inputs[:, number], number, rows, memory, cache), expected[:, number], atol=1e-4)
+        assert torch.allclose(
+            decoder(inputs[:, number : number + 1], rows, memory, past=(number, cache))[:, 0], expected[:, number], atol=1e-4
+        )
 
 
 @kinds
@@ -212,37 +212,27 @@ def test_positions_begin_behind_the_rows_that_no_position_has() -> None:
 def test_buckets_without_an_order_are_those_of_an_encoder(buckets: int, farthest: int) -> None:
     config = T5Config(**{**T5, "relative_attention_num_buckets": buckets, "relative_attention_max_distance": farthest})
     attention = randomised(T5EncoderModel(config)).encoder.block[0].layer[0].SelfAttention
-    bias = RelativeBias(RelativePositions(buckets, farthest), 4)
+    bias = RelativeBias(buckets, farthest, 4)
     bias.table.load_state_dict(attention.relative_attention_bias.state_dict())
     assert torch.equal(bias(150, causal=False), attention.compute_bias(150, 150))
 
 
-def test_a_memory_of_another_width_gets_new_keys_and_keeps_the_rest() -> None:
-    model = randomised(BartModel(BartConfig(**BART)))
-    shape = shape_of_pretrained(model.config, None, 0.1, 20)
-    assert shape is not None
-    decoder, same = Decoder(shape), started(model)
-    start_from_pretrained(decoder, model)
-    assert decoder.remember(torch.randn(1, 5, 20), None).layers[0][0].shape == (1, 4, 5, 8)
-    expected = same.state_dict()
-    changed = {name for name, tensor in decoder.state_dict().items() if not torch.equal(tensor, expected[name])}
-    assert changed == {f"layers.{number}.to_memory.known.{part}" for number in range(3) for part in ("weight", "bias")}
-
-
 def test_shapes_that_a_checkpoint_cannot_give() -> None:
-    assert shape_of_pretrained(GPT2Config(), None, 0.1, 32) is None
-    assert shape_of_pretrained(BertConfig(), None, 0.1, 32) is None
-    assert shape_of_pretrained(BartConfig(**BART, activation_function="tanh"), None, 0.1, 32) is None
-    assert shape_of_pretrained(T5Config(**T5, feed_forward_proj="gated-tanh"), None, 0.1, 32) is None
-    with pytest.raises(AnynerError, match="4 layers cannot start from the 3"):
-        shape_of_pretrained(BartConfig(**BART), 4, 0.1, 32)
+    no_half = (GPT2Config(), BertConfig(), BartConfig(**BART, activation_function="tanh"))
+    for config in (*no_half, T5Config(**T5, feed_forward_proj="gated-tanh")):
+        with pytest.raises(AnynerError, match="not half of a BART, mBART or T5 model"):
+            shape_of_pretrained(config, None, 0.1)
+    with pytest.raises(AnynerError, match="4 layers cannot start from the 3 of its checkpoint"):
+        shape_of_pretrained(BartConfig(**BART), 4, 0.1)
     for config in (ModernBertConfig(), T5Config(), BartConfig(), BertConfig(hidden_act="tanh")):
-        assert shape_like_encoder(config, 2, 0.1) is None
+        with pytest.raises(AnynerError, match=f"a {config.model_type} has no layers to start from"):
+            shape_like_encoder(config, 2, 0.1)
+    with pytest.raises(AnynerError, match="4 layers cannot start from the 3 of its encoder"):
+        shape_like_encoder(BertConfig(**BERT), 4, 0.1)
     for kind in (BertConfig, RobertaConfig, XLMRobertaConfig, CamembertConfig, ElectraConfig, MPNetConfig):
         shape = shape_like_encoder(kind(**BERT), 2, 0.3)
-        assert shape is not None
         assert (shape.width, shape.layers, shape.heads, shape.feed_forward, shape.memory_width) == (32, 2, 4, 48, 32)
-        assert (shape.norm_first, shape.input_norm, shape.output_norm, shape.dropout) == (False, False, False, 0.3)
+        assert (shape.norm_first, shape.input_norm, shape.output_norm, shape.dropout) == (False, True, False, 0.3)
 
 
 @encoders
@@ -257,9 +247,7 @@ def test_without_cross_attention_the_last_layers_of_an_encoder_are_left(encoder:
         norm.bias.zero_()
     if encoder == "mpnet":
         model.encoder.relative_attention_bias.weight.zero_()
-    shape = shape_like_encoder(model.config, layers, 0.1)
-    assert shape is not None
-    decoder = Decoder(shape).eval()
+    decoder = Decoder(replace(shape_like_encoder(model.config, layers, 0.1), input_norm=False)).eval()
     start_from_encoder(decoder, model)
     memory = decoder.remember(torch.randn(2, 4, 32), None)
     states = model(input_ids=torch.randint(3, 40, (2, 7)), output_hidden_states=True).hidden_states
@@ -277,9 +265,7 @@ def test_without_cross_attention_the_last_layers_of_an_encoder_are_left(encoder:
 def test_cross_attention_begins_as_self_attention(encoder: str) -> None:
     """Asked by what it remembers, it says what the encoder's layer says."""
     model = randomised(ENCODERS[encoder]())
-    shape = shape_like_encoder(model.config, 2, 0.1)
-    assert shape is not None
-    decoder = Decoder(shape).eval()
+    decoder = Decoder(shape_like_encoder(model.config, 2, 0.1)).eval()
     start_from_encoder(decoder, model)
     states, rows = torch.randn(2, 5, 32), Sequences.of_counts([1, 1], CPU)
     for layer, source in zip(decoder.each_layer, model.encoder.layer[1:], strict=True):
@@ -287,12 +273,3 @@ def test_cross_attention_begins_as_self_attention(encoder: str) -> None:
         assert torch.allclose(said, source.attention(states)[0], atol=1e-5)
         assert torch.equal(layer.among_norm.weight, layer.memory_norm.weight)
         assert layer.among_norm.weight.data_ptr() != layer.memory_norm.weight.data_ptr()
-
-
-def test_an_encoder_gives_no_more_layers_than_it_has() -> None:
-    model = ENCODERS["bert"]()
-    shape = shape_like_encoder(model.config, 4, 0.1)
-    assert shape is not None
-    with pytest.raises(AnynerError, match="4 layers cannot start from the 3"):
-        start_from_encoder(Decoder(shape), model)
-    start_from_encoder(Decoder(replace(shape, layers=3)), model)

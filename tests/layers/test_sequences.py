@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anyner.layers.sequences import Sequences, places_in_grid
+from anyner.layers.sequences import Sequences
 
 CPU = torch.device("cpu")
 
@@ -49,10 +49,11 @@ def test_a_grid_gives_back_what_was_laid_out() -> None:
 
 @given(st.lists(st.integers(0, 3), max_size=12))
 def test_sequences_in_any_order_have_different_places_in_their_sentences(sentence: list[int]) -> None:
-    place, most = places_in_grid(np.array(sentence, dtype=np.int64), 4)
-    assert most == max(map(sentence.count, range(4)))
-    assert len(set(place.tolist())) == len(sentence)
-    assert [own // most for own in place.tolist()] == sentence
+    found = Sequences.of(np.array(sentence, dtype=np.int64), 4, CPU)
+    assert found.most == max(map(sentence.count, range(4)))
+    assert len(set(found.place.tolist())) == len(sentence)
+    assert found.sentence.tolist() == [own // found.most for own in found.place.tolist()] == sentence
+    assert found.filled == (found.place.tolist() == list(range(4 * found.most)))
 
 
 @given(st.lists(st.lists(st.booleans(), min_size=3, max_size=3), min_size=1, max_size=5))

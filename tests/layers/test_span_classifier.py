@@ -6,6 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
+from anyner.architectures.settings import ReadSpanClassifierConfig
+from anyner.architectures.spans import span_classifier_of
 from anyner.encoding.batch import training_batch
 from anyner.encoding.examples import Example, WindowSoftLabels, gold_of
 from anyner.encoding.gold import Gold
@@ -13,7 +15,6 @@ from anyner.encoding.pieces import Frame
 from anyner.layers.span_classifier import (
     Boundaries,
     SpanClassifier,
-    SpanScores,
     dense_span_loss,
     least_before_rescoring,
     rescored,
@@ -28,16 +29,16 @@ from anyner.text.windows import Window
 @torch.no_grad()
 def test_spans_are_read_off_the_whole_table(sentences: int, words: int, classes: int, number: int, largest: int) -> None:
     torch.manual_seed(number)
-    pairs = SpanScores(6, 4, classes, dropout=0.5, lengths=3).eval()
-    torch.nn.init.normal_(pairs.length.weight)
+    classifier = SpanClassifier(6, 4, classes, dropout=0.5).eval()
+    torch.nn.init.normal_(classifier.spans.length.weight)
     states = torch.randn(sentences, words, 6)
     sentence, first, last = (torch.randint(high, (number,)) for high in (sentences, words, words))
     spans = Spans(sentence, first, last)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("anyner.layers.span_classifier.LARGEST", largest)
-        found = pairs.at(pairs.as_boundaries(states), spans)
-    assert found.shape == (number, classes)
-    assert torch.allclose(found, pairs(states)[sentence, :, first, last], atol=1e-5)
+        found = classifier.logits(classifier.read(states), spans)
+    assert found.shape == (number, 1 + classes)
+    assert torch.allclose(found, classifier.spans(states)[sentence, :, first, last], atol=1e-5)
 
 
 def test_rows_of_spans_are_listed_sentence_by_sentence() -> None:
@@ -156,7 +157,8 @@ def test_a_label_that_was_not_annotated_is_neither_right_nor_wrong() -> None:
 def test_no_entity_is_expected_at_first_and_a_classifier_that_reads_it_takes_that_back() -> None:
     read_by = nn.Linear(2, 4)
     before = read_by.bias.clone()
-    classifier = SpanClassifier(4, 3, 3, dropout=0.0, read_by=read_by)
+    classifier = span_classifier_of(ReadSpanClassifierConfig(), 4, 3, read_by=read_by)
+    assert classifier is not None
     assert (classifier.spans.linear.bias + read_by.bias)[0].item() == 0
     assert classifier.spans.linear.bias[0] > 4
     assert torch.equal(read_by.bias[1:], before[1:])
@@ -206,10 +208,10 @@ def test_the_reach_is_that_of_a_loop_over_spans(contiguous: bool, at_once: int, 
 def test_fragments_have_a_say_where_there_are_gaps() -> None:
     torch.manual_seed(2)
     plain, classifier = (
-        SpanClassifier(6, 4, 3, discontinuous=True, dropout=0.0, rescore_fragments=both).eval() for both in (False, True)
+        SpanClassifier(6, 4, 3, discontinuous=True, dropout=0.0, fragments=both).eval() for both in (False, True)
     )
     assert plain.fragments is None and classifier.fragments is not None
-    assert SpanClassifier(6, 4, 3, discontinuous=False, dropout=0.0, rescore_fragments=True).fragments is None
+    assert SpanClassifier(6, 4, 3, discontinuous=False, dropout=0.0, fragments=True).fragments is None
     plain.spans.load_state_dict(classifier.spans.state_dict())
     words = torch.randn(2, 5, 6)
     for gap in (False, True):
@@ -227,7 +229,7 @@ def test_fragments_are_learned_span_by_span() -> None:
     listed = zip(windows, entities, known, strict=True)
     gold = gold_of([Example.of(window, own, ("A", "B"), annotated) for window, own, annotated in listed])
     words, mask = torch.randn(3, 5, 6), torch.arange(5) < torch.tensor(lengths)[:, None]
-    classifier = SpanClassifier(6, 4, 2, dropout=0.0, discontinuous=True, rescore_fragments=True)
+    classifier = SpanClassifier(6, 4, 2, dropout=0.0, discontinuous=True, fragments=True)
     assert classifier.fragments is not None
     torch.nn.init.normal_(classifier.fragments.bilinear)
     logits = classifier.fragments(words)

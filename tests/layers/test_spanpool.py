@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyner.layers.spanpool import SpanMaxima, Spans, maxima_by_length
+from anyner.layers.spanpool import SpanMaxima, Spans
 
 spans = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 36), st.integers(0, 36)), min_size=1, max_size=20)
 
@@ -23,18 +23,6 @@ def test_the_maximum_of_a_span_is_that_of_its_words(drawn: list[tuple[int, int, 
     assert torch.equal(SpanMaxima(words, count).of(flat), expected)
     shortest = SpanMaxima(words, max(last - first + 1 for _, first, last in ends))
     assert torch.equal(shortest.of(flat), expected)
-
-
-@settings(deadline=None)
-@given(st.integers(1, 12), st.integers(1, 12))
-def test_maxima_by_length_equal_a_loop(count: int, longest: int) -> None:
-    words = words_of(count, count)
-    longest = min(longest, count)
-    found = maxima_by_length(words, longest)
-    assert found.shape == (3, longest, count, 4)
-    for length in range(longest):
-        for first in range(count):
-            assert torch.equal(found[:, length, first], words[:, first : first + length + 1].amax(1))
 
 
 def test_spans_are_chosen_by_an_index_or_a_mask() -> None:

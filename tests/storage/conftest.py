@@ -12,10 +12,10 @@ from anyner.training.config import Recipe
 from anyner.training.run import run
 
 TINY = {
-    "data": {"synthetic": {"contiguous": True, "train": 250, "dev": 40, "test": 1}},
-    "encoder": {"scratch": {"width": 64, "layers": 1, "vocabulary": 300}},
+    "data": {"synthetic": {"contiguous": True, "sentences": 150}},
+    "encoder": {"scratch_width": 64},
     "head": {"width": 64},
-    "training": {"epochs": 8, "batch_sentences": 8, "encoder_lr": 0.003, "head_lr": 0.003, "patience": 3},
+    "training": {"epochs": 5, "batch_sentences": 8, "encoder_lr": 0.003, "head_lr": 0.003},
 }
 
 

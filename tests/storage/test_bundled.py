@@ -73,8 +73,8 @@ def test_these_models_are_bundled() -> None:
 def test_it_is_small_and_holds_nothing_but_the_model(folder: Path) -> None:
     files = {file.name: file.stat().st_size for file in folder.rglob("*") if file.is_file()}
     assert sum(files.values()) <= MOST_BYTES
-    features = {"features.json"} if folder.name == "general-en" else set()
-    assert files.keys() == {CONFIG, "model.safetensors", "tokenizer.json", "tokenizer_config.json", RECIPE, CARD} | features
+    shapes = {"features.json"} if folder.name == "general-en" else set()
+    assert files.keys() == {CONFIG, "model.safetensors", "tokenizer.json", "tokenizer_config.json", RECIPE, CARD} | shapes
 
 
 @pytest.mark.parametrize("file", [CONFIG, RECIPE, CARD, "tokenizer_config.json"])
@@ -126,7 +126,7 @@ def test_a_training_starts_from_its_encoder_without_network(
         raise AssertionError("asked for the network")
 
     monkeypatch.setattr(socket.socket, "connect", cut_off)
-    changes = ["data.synthetic.train=4", "data.synthetic.dev=2", "training.epochs=1", "training.encoder_lr=1e-12"]
+    changes = ["data.synthetic.sentences=4", "training.epochs=1", "training.encoder_lr=1e-12"]
     changes += [f"encoder.source=bundled:{folder.name}"]
     trained = anyner.load(anyner.train(ROOT / "recipes/biaffine/demo-bundled.yaml", tmp_path / "new", changes=changes).folder)
     assert "Symptom" in trained.config.labels

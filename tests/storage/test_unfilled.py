@@ -10,7 +10,7 @@ from torch import nn
 
 import anyner
 from anyner.architectures.registry import names
-from anyner.storage.unfilled import Unfilled
+from anyner.storage.load import Unfilled
 from anyner.training.config import Recipe
 
 
@@ -18,8 +18,8 @@ from anyner.training.config import Recipe
 def test_loading_leaves_the_random_numbers_alone(architecture: str, tmp_path: Path) -> None:
     recipe = Recipe.of(
         {
-            "data": {"synthetic": {"contiguous": True, "train": 12, "dev": 6, "test": 1}},
-            "encoder": {"scratch": {"width": 32, "layers": 1, "vocabulary": 200}, "lstm_layers": 1},
+            "data": {"synthetic": {"contiguous": True, "sentences": 12}},
+            "encoder": {"scratch_width": 32, "lstm_layers": 1},
             "architecture": architecture,
             "training": {"epochs": 1},
         },

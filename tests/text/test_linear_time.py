@@ -80,18 +80,16 @@ def test_long_web_addresses_take_linear_time(unit: str) -> None:
 
 
 @pytest.mark.parametrize("pieces", [1, 3, 7, 10, 12, 13, 40, 64, 127, 200, 254, 300, 508])
-@pytest.mark.parametrize("overlap", [0, 48, 1000])
-def test_no_text_is_read_more_than_about_twice(pieces: int, overlap: int) -> None:
+def test_no_text_is_read_more_than_about_twice(pieces: int) -> None:
     """Words of many pieces: a fixed number of shared words would fill the next window with what the last one read."""
     words = 1000
-    text = TextConfig(overlap=overlap)
-    made = list(windows_of(Document("w " * words), 0, text, 508, lambda found: [tuple(range(pieces))] * len(found)))
+    made = list(windows_of(Document("w " * words), 0, TextConfig(), 508, lambda found: [tuple(range(pieces))] * len(found)))
     assert sum(len(window.words) for window in made) <= 2.5 * words
     assert all(sum(map(len, window.pieces)) <= 508 for window in made)
     shared = [one.first_word + len(one.words) - other.first_word for one, other in pairwise(made)]
-    if overlap == 48 and pieces <= 5:  # an ordinary text shares what was asked for
+    if pieces <= 5:  # an ordinary text shares 48 words
         assert set(shared) == {48}
-    if overlap and pieces <= 127:  # and every text shares something
+    if pieces <= 127:  # and every text shares something
         assert min(shared) >= 1
 
 
@@ -143,6 +141,6 @@ def test_entities_that_are_chained_over_a_whole_document_are_looked_at_once(
     assert looked <= 2 * sum(map(len, found))
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", ["all", "nested"])
 def test_merging_takes_linear_time(policy: Policy) -> None:
     assert_linear(lambda windows: merged(*chained(windows), policy), 400)

@@ -23,8 +23,11 @@ def cut(words: Sequence[str]) -> list[Pieces]:
     return [tuple(map(ord, word)) for word in words]
 
 
-def windows(document: Document, budget: int, **settings: object) -> list[Window]:
-    return list(windows_of(document, 5, TextConfig.of({"splitter": "whitespace", **settings}, "text"), budget, cut))
+def windows(document: Document, budget: int, overlap: int = 48, context: int = 96) -> list[Window]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(windows_module, "_SHARED_WORDS", overlap)
+        patch.setattr(windows_module, "_MOST_CONTEXT", context)
+        return list(windows_of(document, 5, TextConfig(splitter="whitespace"), budget, cut))
 
 
 word_lists = st.lists(st.text("abc", min_size=1, max_size=6), max_size=60)
@@ -95,17 +98,6 @@ def test_words_are_given_ones_only_where_the_model_wants_them() -> None:
     assert list(words_of(Document("a b"), TextConfig(words="given"))) == [(0, 1), (2, 3)]
 
 
-def test_every_window_has_the_tags_of_its_own_words() -> None:
-    words = [f"w{place}" for place in range(40)]
-    document = Document.from_words(words, pos=[word.upper() for word in words])
-    text = TextConfig(words="given", overlap=3)
-    windows = list(windows_of(document, 0, text, 7, lambda found: [(1,)] * len(found)))
-    assert len(windows) > 5
-    assert all(list(window.pos or ()) == [word.upper() for word in window.words] for window in windows)
-    split = windows_of(document, 0, TextConfig(), 7, lambda found: [(1,)] * len(found))
-    assert all(window.pos is None for window in split)  # these words are not the given ones
-
-
 def test_the_content_key_depends_on_the_words_alone() -> None:
     here, there = windows(Document("ab  cd"), 99)[0], windows(Document("\nab cd", before="x"), 99)[0]
     other = windows(Document("abc d"), 99)[0]
@@ -124,7 +116,7 @@ def test_context_is_the_nearest_words_within_budget(
 ) -> None:
     budget = sum(map(len, words)) + spare
     document = Document(" ".join(words), before=" ".join(before), after=" ".join(after))
-    (window,) = windows(document, budget, context_pieces=most)
+    (window,) = windows(document, budget, context=most)
     got_before, got_after = characters(window.before), characters(window.after)
     assert len(got_before) <= most
     assert len(got_after) <= most

@@ -11,8 +11,8 @@ from anyner.document import Document
 from anyner.training.config import Recipe, changed
 
 TINY: dict[str, Any] = {
-    "data": {"synthetic": {"contiguous": True, "train": 60, "dev": 20, "test": 1}},
-    "encoder": {"scratch": {"width": 32, "layers": 1, "vocabulary": 300}},
+    "data": {"synthetic": {"contiguous": True, "sentences": 60}},
+    "encoder": {"scratch_width": 32},
     "head": {"width": 16},
     "training": {"epochs": 2, "batch_sentences": 4, "encoder_lr": 0.003, "head_lr": 0.003},
 }

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import anyner
 from anyner.corpora.reading import read
-from anyner.corpora.synthetic import synthetic, synthetic_splits
+from anyner.corpora.synthetic import synthetic
 from anyner.corpora.writing import write
 from anyner.document import Document, Entity
 from anyner.errors import AnynerError
@@ -23,29 +23,28 @@ from anyner.training import cross_validation as module
 from anyner.training.config import Recipe
 from anyner.training.cross_validation import CrossValidation, Folds, cross_validate, read_refit, train_fold, with_refit
 from anyner.training.data.augmentation import augmented
-from anyner.training.data.soft_labels import DocumentSoftLabels
-from anyner.training.data.splits import Splits, dev_passages, read_data
+from anyner.training.data.splits import DocumentSoftLabels, Splits, dev_passages, read_data
 from anyner.training.processes import Interrupted
-from anyner.training.progress import Silent
+from anyner.training.progress import Listener
 from anyner.training.run import run
 
 RECIPE = Recipe.of(
     {
-        "data": {"synthetic": {"train": 60, "dev": 20, "test": 1, "contiguous": True}},
-        "encoder": {"scratch": {"width": 32, "layers": 1, "vocabulary": 400}},
+        "data": {"synthetic": {"contiguous": True, "sentences": 60}},
+        "encoder": {"scratch_width": 32},
         "training": {"epochs": 6, "batch_sentences": 4, "head_lr": 0.004, "encoder_lr": 0.004},
     },
     "recipe",
 )
 FEW = RECIPE.updated(
     {
-        "data": {"synthetic": {"train": 24, "dev": 6, "test": 1, "contiguous": True}, "augmentation": {"coordination": 0.25}},
+        "data": {"synthetic": {"sentences": 24, "contiguous": True}, "augmentation": 0.25},
         "training": {"epochs": 1, "head_lr": 0.01, "encoder_lr": 0.01},
     },
     "recipe",
 )
 PLAIN = Recipe.of({"data": {"synthetic": {}}}, "recipe")
-AUGMENTED = Recipe.of({"data": {"synthetic": {}, "augmentation": {"coordination": 0.5}}}, "recipe")
+AUGMENTED = Recipe.of({"data": {"synthetic": {}, "augmentation": 0.5}}, "recipe")
 
 
 @pytest.fixture(scope="module")
@@ -56,8 +55,7 @@ def validated(tmp_path_factory: pytest.TempPathFactory) -> CrossValidation:
 def test_the_score_is_of_documents_not_trained_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "shutil", SimpleNamespace(rmtree=lambda folder: None))  # keep the models
     result = cross_validate(RECIPE, tmp_path, folds=2)
-    made = synthetic_splits((60, 20, 1), 0, True)
-    documents = (*made.train.documents, *made.dev.documents)
+    documents = read_data(RECIPE.data, RECIPE.text, dev_trains=True).train
     total = NOTHING
     for fold in range(2):
         part = dev_passages(documents[fold::2])
@@ -73,16 +71,16 @@ def test_both_products_and_the_recipe_stay(validated: CrossValidation) -> None:
     assert sorted(path.name for path in validated.folder.iterdir()) == ["recipe.yaml", "refit.json", "soft_labels.jsonl"]
     assert Recipe.read(validated.folder / "recipe.yaml") == RECIPE
     predicted = read(str(validated.folder / "soft_labels.jsonl")).documents
-    made = synthetic_splits((60, 20, 1), 0, True)
-    assert sorted(one.text for one in predicted) == sorted(one.text for one in (*made.train, *made.dev))
-    assert validated.documents == 80 and validated.entities == sum(len(one.entities) for one in predicted) > 0
+    made = read_data(RECIPE.data, RECIPE.text, dev_trains=True).train
+    assert sorted(one.text for one in predicted) == sorted(one.text for one in made)
+    assert validated.documents == 68 and validated.entities == sum(len(one.entities) for one in predicted) > 0
     assert all(entity.score is not None for one in predicted for entity in one.entities)
 
 
 def test_a_training_reads_the_soft_labels(validated: CrossValidation) -> None:
     data = RECIPE.data.updated({"soft_labels": str(validated.folder / "soft_labels.jsonl")}, "data")
     assert sum(soft is not None for soft in read_data(data, RECIPE.text).soft_labels) == 60
-    assert sum(soft is not None for soft in read_data(data, RECIPE.text, dev_trains=True).soft_labels) == 80
+    assert sum(soft is not None for soft in read_data(data, RECIPE.text, dev_trains=True).soft_labels) == 68
 
 
 def test_a_refit_takes_epoch_and_thresholds(validated: CrossValidation, tmp_path: Path) -> None:
@@ -104,10 +102,10 @@ def test_each_fold_learns_from_the_others(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(module, "run", spied)
     assert train_fold(FEW, tmp_path, 3, 2).name == "fold-2-of-3"
     cross_validate(FEW, tmp_path, folds=3)
-    assert len(seen) == 3 and len({one.text for data in seen for one in data.dev}) == 30
+    assert len(seen) == 3 and len({one.text for data in seen for one in data.dev}) == 27
     for data in seen:
-        assert len(data.dev) == 10 and not {one.text for one in data.train} & {one.text for one in data.dev}
-        assert len(data.train) == 20 + data.augmented and data.augmented > 0
+        assert len(data.dev) == 9 and not {one.text for one in data.train} & {one.text for one in data.dev}
+        assert len(data.train) == 18 + data.augmented and data.augmented > 0
 
 
 def test_an_interrupted_call_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,7 +153,7 @@ def on_disk(folder: Path, documents: Sequence[Document]) -> Recipe:
 
 def test_models_of_other_documents_are_refused(tmp_path: Path) -> None:
     """With one document less every later one would be in another fold: models would predict what they learned from."""
-    documents = synthetic_splits((20, 1, 1), 0, True).train.documents
+    documents = synthetic(20, contiguous=True).documents
     train_fold(on_disk(tmp_path / "data", documents), tmp_path / "out", 2, 1)
     for others in (documents[1:], (documents[0].with_entities(()), *documents[1:])):
         recipe = on_disk(tmp_path / "data", others)
@@ -172,7 +170,7 @@ def test_nothing_is_written_over(there: str, tmp_path: Path) -> None:
 
 
 def test_problems_of_the_files_are_reported(tmp_path: Path) -> None:
-    class Collecting(Silent):
+    class Collecting(Listener):
         def __init__(self) -> None:
             self.lines: list[str] = []
 
@@ -193,7 +191,7 @@ def test_gold_is_not_in_the_soft_labels(tmp_path: Path) -> None:
     blind = FEW.model_copy(update={"training": FEW.training.updated({"head_lr": 1e-9, "encoder_lr": 1e-9}, "training")})
     result = cross_validate(blind, tmp_path / "out", folds=2)
     lines = [json.loads(line) for line in (result.folder / "soft_labels.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert len(lines) == 30
+    assert len(lines) == 27
     assert all(line["entities"] == [] for line in lines)
 
 

@@ -17,6 +17,7 @@ import anyner
 from anyner.errors import AnynerError
 from anyner.storage import files
 from anyner.training.config import Recipe
+from anyner.training.loop import Trainer
 
 ERRORS = {
     "Python": OSError(errno.ENOSPC, "No space left on device"),
@@ -24,7 +25,15 @@ ERRORS = {
     "Rust": SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)"),
 }
 FullDisk = Callable[..., None]
-FEW = ("data.synthetic.train=24", "data.synthetic.dev=8", "training.batch_sentences=2", "training.checkpoint_steps=5")
+FEW = ("data.synthetic.sentences=24", "training.batch_sentences=2")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def checkpoints() -> Iterator[None]:
+    """One every five steps."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Trainer, "_checkpoint_due", lambda trainer: trainer.place.step % 5 == 0)
+        yield
 
 
 @pytest.fixture
@@ -87,9 +96,7 @@ def whole(tiny: Callable[..., Recipe], tmp_path_factory: pytest.TempPathFactory)
 @pytest.mark.parametrize(
     ("part", "times", "named"),
     [
-        ("checkpoint.new/model", 2, "checkpoint"),
-        ("checkpoint.new/optimizer", 4, "checkpoint"),
-        ("checkpoint.new/place", 3, "checkpoint"),
+        ("/checkpoint.safetensors$", 2, "checkpoint.safetensors"),
         ("/m/.new.", 1, "model.safetensors"),
         ("/tokenizer_config.json", 1, "tokenizer.json"),
         ("/config.json$", 1, "config.json"),
@@ -114,7 +121,7 @@ def test_a_training_that_met_a_full_disk_resumes_as_if_nothing_had_been(
     with pytest.raises(AnynerError) as caught:
         anyner.train(recipe, folder)
     assert str(caught.value) == f"{folder / named}: no space left on the disk: free some space, then resume the training"
-    assert not (folder / "checkpoint.new").exists() and not list(folder.glob(".*"))
+    assert not list(folder.glob(".*"))
     monkeypatch.undo()
     if (folder / "config.json").exists():
         anyner.load(folder)
@@ -128,8 +135,10 @@ def test_with_no_checkpoint_yet_it_is_to_start_again_and_can(
     tiny: Callable[..., Recipe], tmp_path: Path, full_disk: FullDisk, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     recipe = tiny("training.epochs=1")
-    full_disk("checkpoint.new/model", error=ERRORS[kind])
-    with pytest.raises(AnynerError, match=r"m.checkpoint: no space left on the disk: free some space, then start again$"):
+    full_disk("/checkpoint.safetensors$", error=ERRORS[kind])
+    with pytest.raises(
+        AnynerError, match=r"m.checkpoint\.safetensors: no space left on the disk: free some space, then start again$"
+    ):
         anyner.train(recipe, tmp_path / "m")
     monkeypatch.undo()
     anyner.train(recipe, tmp_path / "m")
@@ -139,7 +148,7 @@ def test_a_resumed_training_whose_metrics_cannot_be_written_keeps_them(
     tiny: Callable[..., Recipe], tmp_path: Path, full_disk: FullDisk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe, folder = tiny(*FEW), tmp_path / "m"
-    full_disk("checkpoint.new/model", 5)  # in the second epoch
+    full_disk("/checkpoint.safetensors$", 5)  # in the second epoch
     with pytest.raises(AnynerError):
         anyner.train(recipe, folder)
     before = (folder / "metrics.jsonl").read_text()
@@ -151,6 +160,6 @@ def test_a_resumed_training_whose_metrics_cannot_be_written_keeps_them(
 
 
 def test_other_errors_of_writing_stay_what_they_are(tiny: Callable[..., Recipe], tmp_path: Path, full_disk: FullDisk) -> None:
-    full_disk("checkpoint.new/model", error=OSError(errno.EIO, "Input/output error"))
+    full_disk("/checkpoint.safetensors$", error=OSError(errno.EIO, "Input/output error"))
     with pytest.raises(OSError, match="Input/output error"):
         anyner.train(tiny("training.epochs=1"), tmp_path / "m")

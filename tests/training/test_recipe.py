@@ -10,7 +10,7 @@ import yaml
 from anyner.errors import AnynerError
 from anyner.training.config import Recipe, Source, changed
 
-SMALL = {"data": {"synthetic": {"train": 5}}}
+SMALL = {"data": {"synthetic": {"sentences": 5}}}
 
 
 def message_of(plain: object) -> str:
@@ -93,7 +93,7 @@ def test_a_malformed_set_is_one_line_that_shows_it(change: str) -> None:
 
 def test_read_applies_changes(tmp_path: Path) -> None:
     file = tmp_path / "r.yaml"
-    file.write_text("data: {synthetic: {train: 5}}\ntraining: {encoder_lr: 1e-4}\n", encoding="utf-8")
+    file.write_text("data: {synthetic: {sentences: 5}}\ntraining: {encoder_lr: 1e-4}\n", encoding="utf-8")
     recipe = Recipe.read(file, ["training.epochs=3"])
     assert (recipe.training.epochs, recipe.training.encoder_lr) == (3, 1e-4)
 
@@ -149,7 +149,12 @@ def test_a_policy_that_is_not_there_is_told_with_all_there_are() -> None:
 
 @pytest.mark.parametrize(
     ("old", "new"),
-    [("chosen.epoch=3", "refit"), ("data.joined=3", "data.augmentation.conjuncts"), ("adapting.epochs=2", "pretraining")],
+    [
+        ("chosen.epoch=3", "refit"),
+        ("data.augmentation.coordination=0.3", "data.augmentation"),
+        ("data.synthetic.train=9", "data.synthetic.sentences"),
+        ("adapting.epochs=2", "pretraining"),
+    ],
 )
 def test_old_keys_are_refused_with_the_new_name(tiny: Callable[..., Recipe], old: str, new: str) -> None:
     with pytest.raises(AnynerError, match=f"is now '{new}'"):

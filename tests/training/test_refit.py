@@ -16,7 +16,7 @@ from anyner.training.cross_validation import read_refit, with_refit
 from anyner.training.data.splits import read_data
 from anyner.training.run import TrainingResult, build, run
 
-LONGER = ("training.epochs=4", "training.encoder_lr=0.01", "training.head_lr=0.01")
+LONGER = ("data.synthetic.sentences=40", "training.epochs=3", "training.encoder_lr=0.01", "training.head_lr=0.01")
 
 
 @pytest.fixture(scope="module")
@@ -54,13 +54,13 @@ def test_a_refit_learns_from_train_and_dev(tiny: Callable[..., Recipe]) -> None:
 
 
 def test_a_refit_augments_dev_too(tiny: Callable[..., Recipe]) -> None:
-    recipe = tiny("data.synthetic.train=80", "data.synthetic.dev=80", "data.augmentation.coordination=0.5")
+    recipe = tiny("data.synthetic.sentences=150", "data.augmentation=0.4")
     apart, together = (read_data(recipe.data, recipe.text, dev_trains=dev_trains) for dev_trains in (False, True))
-    assert (apart.augmented, together.augmented) == (40, 80)
+    assert (apart.augmented, together.augmented) == (60, 68)
 
 
 def test_a_killed_and_resumed_refit_ends_bit_for_bit_the_same(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
-    recipe = tiny("refit.epoch=1", "refit.thresholds.score=0.4", "training.checkpoint_steps=3", "training.average_epochs=0.5")
+    recipe = tiny("refit.epoch=1", "refit.thresholds.score=0.4", "training.average_epochs=0.5", "data.synthetic.sentences=24")
     assert exit_code(train, recipe, tmp_path / "whole") == 0
     killed_at(recipe, tmp_path / "model", step=5)
     assert exit_code(train, recipe, tmp_path / "model", True) == 0

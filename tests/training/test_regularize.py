@@ -108,26 +108,18 @@ def test_only_pieces_of_the_batch_are_shifted(
         return perturbed(table, size)
 
     batches: list[set[int]] = []
-    original = Trainer._share
+    original = Trainer._batch
 
     def noted(trainer: Trainer, *arguments: Any) -> Any:
-        share = original(trainer, *arguments)
-        batches.append(set(share.batch.piece_ids.unique().tolist()))
-        return share
+        batch = original(trainer, *arguments)
+        batches.append(set(batch.piece_ids.unique().tolist()))
+        return batch
 
     monkeypatch.setattr("anyner.training.loop.perturbed", watched)
-    monkeypatch.setattr(Trainer, "_share", noted)
+    monkeypatch.setattr(Trainer, "_batch", noted)
     anyner.train(tiny("training.epochs=1", "training.adversarial=0.5"), tmp_path / "model")
     assert len(shifted) == len(batches) > 3
     assert all(own and own <= there for own, there in zip(shifted, batches, strict=True))
-
-
-def test_a_frozen_encoder_is_not_perturbed(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
-    plain, adversarial = (
-        weights(tiny("training.epochs=1", "training.frozen_epochs=1", f"training.adversarial={size}"), tmp_path / str(size))
-        for size in (0.0, 0.5)
-    )
-    assert plain == adversarial
 
 
 def test_the_average_is_exponential() -> None:
@@ -140,7 +132,7 @@ def test_the_average_is_exponential() -> None:
         average.add(step)
         kept = min(1 - 1 / 20, step / (step + 10))
         expected = kept * expected + (1 - kept) * model.weight.detach()
-    torch.testing.assert_close(average.state()["weight"], expected)
+    torch.testing.assert_close(average.weights["weight"], expected)
 
 
 def test_own_weights_are_restored_even_after_an_error() -> None:
@@ -152,7 +144,7 @@ def test_own_weights_are_restored_even_after_an_error() -> None:
         assert torch.equal(model.weight, before)
         raise RuntimeError("inside")
     assert not model.weight.any()
-    assert torch.equal(average.state()["weight"], before)
+    assert torch.equal(average.weights["weight"], before)
 
 
 def test_weights_of_another_model_are_refused() -> None:

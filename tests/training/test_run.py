@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from anyner.document import Document, Entity
 from anyner.errors import AnynerError
 from anyner.training.config import Recipe
 from anyner.training.data.splits import Splits, dev_passages, read_data
-from anyner.training.progress import EpochRecord, Silent
+from anyner.training.progress import EpochRecord, Listener
 from anyner.training.run import TrainingResult, build, run
 
 Writer = Callable[[Path, list[Document]], str]
@@ -20,7 +21,7 @@ LONGER = ("training.epochs=4", "training.encoder_lr=0.01", "training.head_lr=0.0
 PLAIN = Document("Anna saw Bern.")
 
 
-class Told(Silent):
+class Told(Listener):
     def __init__(self) -> None:
         self.lines: list[str] = []
 
@@ -63,8 +64,8 @@ def test_the_saved_thresholds_are_those_of_the_best_epoch_and_repeat_its_dev_sco
 def test_the_user_is_told_what_is_trained(result: tuple[TrainingResult, list[str]]) -> None:
     first, second = result[1][:2]
     assert first.startswith("biaffine on from_scratch: 60 training documents with ")
-    assert "20 dev documents" in first
-    assert second.startswith("trainable parameters: encoder.pretrained ")
+    assert "8 dev documents" in first
+    assert re.fullmatch(r"parameters: encoder [\d,]+, head [\d,]+", second)
 
 
 def test_a_folder_that_holds_a_model_is_not_trained_over(
@@ -94,7 +95,7 @@ def test_what_a_document_has_is_annotated_there_whatever_it_says(tiny: Callable[
 def test_an_unfinished_training_must_be_resumed_and_nothing_else_can_be(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
     with pytest.raises(AnynerError, match="holds no checkpoint to resume from"):
         run(tiny(), tmp_path, resume=True)
-    (tmp_path / "checkpoint").mkdir()
+    (tmp_path / "checkpoint.safetensors").touch()
     with pytest.raises(AnynerError, match="holds an unfinished training: resume it"):
         run(tiny(), tmp_path)
 
@@ -125,7 +126,6 @@ def test_an_empty_training_file_is_one_line_that_names_it(tiny: Callable[..., Re
         ("head.witdh=3", "head: unknown key 'witdh'"),
         ("encoder.source=./nowhere", "encoder.source: there is no folder ./nowhere"),
         ("text.window=600", "text.window 600 is longer than the encoder's 512"),
-        ("encoder={lstm_layers: 1, lstm_width: 33}", "encoder.lstm_width must be even"),
     ],
 )
 def test_a_setting_that_cannot_be_is_one_line_that_names_it(
@@ -153,7 +153,7 @@ def test_preparing_is_the_same_for_the_same_seed(tiny: Callable[..., Recipe]) ->
 
 
 def test_a_training_is_resumed_only_as_it_began(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
-    class Stopping(Silent):
+    class Stopping(Listener):
         def epoch(self, record: EpochRecord) -> None:
             if record.epoch == 2:
                 raise RuntimeError("killed")
@@ -173,7 +173,7 @@ def test_a_file_in_place_of_the_folder_is_told_first(tiny: Callable[..., Recipe]
 
 
 def test_real_sentences_with_discontinuous_entities_are_oversampled(tiny: Callable[..., Recipe]) -> None:
-    wanted = ("data.synthetic.contiguous=false", "data.augmentation.coordination=0.5", "data.oversample_discontinuous=3")
+    wanted = ("data.synthetic.contiguous=false", "data.augmentation=0.5", "data.oversample_discontinuous=3")
     recipe = tiny(*wanted, "architecture=nag_ner", "head=null")
     data = read_data(recipe.data, recipe.text)
     _, examples, _ = build(recipe, data)

@@ -33,12 +33,18 @@ def exit_code(work: Callable[..., None], *arguments: Any) -> int | None:
     return process.exitcode
 
 
+CHECKPOINT_STEPS = 3
+"""Steps between two checkpoints of a training in a process of its own."""
+
+
 def train(recipe: Recipe, folder: Path, resume: bool = False) -> None:
     import torch
 
+    from anyner.training.loop import Trainer
     from anyner.training.run import run
 
     torch.set_num_threads(1)
+    Trainer._checkpoint_due = lambda trainer: trainer.place.step % CHECKPOINT_STEPS == 0  # type: ignore[method-assign]
     run(recipe, folder, resume)
 
 
@@ -51,7 +57,7 @@ def train_until(recipe: Recipe, folder: Path, resume: bool, step: int, signal_nu
 
     def with_signal(trainer: Trainer, *arguments: Any) -> None:
         whole(trainer, *arguments)
-        if trainer._step == step:
+        if trainer.place.step == step:
             os.kill(os.getpid(), signal_number)
 
     Trainer._pause_if_due = with_signal  # type: ignore[method-assign]

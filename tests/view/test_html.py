@@ -153,7 +153,7 @@ def documents(draw: st.DrawFn) -> Document:
     return Document(text, tuple(placed.values()))
 
 
-@settings(deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(document=documents())
 def test_text_survives_and_every_entity_is_labelled_once(document: Document) -> None:
     page = Page(render([document]))

@@ -5,7 +5,7 @@ from itertools import combinations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anyner.view.tracks import Span, allocate
+from anyner.view.drawing import Span, allocate
 
 SPANS = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 12)).map(lambda pair: (pair[0], pair[0] + pair[1])))
 

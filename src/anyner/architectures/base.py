@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
@@ -50,18 +48,14 @@ class Proposals:
         host = {name: tensor.to("cpu", non_blocking=True) for name, tensor in fields.items()}
         for device in {tensor.device for tensor in fields.values() if tensor.is_cuda}:
             torch.cuda.current_stream(device).synchronize()
-        return {name: _as_array(tensor) for name, tensor in host.items()}
-
-
-def _as_array(tensor: Tensor) -> NDArray[Any]:
-    return np.asarray((tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy())
+        return {name: (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy() for name, tensor in host.items()}
 
 
 class Head(nn.Module):
     """The part of a model that is the architecture.
 
-    Under autocast the states may be bfloat16: do index, schedule and prefix-sum arithmetic in float32, inside `exact`. What
-    `propose` keeps on itself must not be used in training: it was made without gradients.
+    Under autocast the states may be bfloat16: do index, schedule and prefix-sum arithmetic in float32. What `propose` keeps on
+    itself must not be used in training: it was made without gradients.
     """
 
     Config: ClassVar[type[HeadConfig]]
@@ -106,8 +100,3 @@ class Head(nn.Module):
     @abstractmethod
     def decode(proposals: HostProposals, sentences: int, decoding: Decoding) -> list[list[WordEntity]]:
         """Entities of each of the batch's sentences, from `decode.py`: numpy only. Applies the thresholds again."""
-
-
-def exact(device: torch.device) -> AbstractContextManager[object]:
-    """Float32 stays float32 in here, whatever the autocast around it."""
-    return torch.autocast(device.type, enabled=False)

@@ -11,10 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
-Integers = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
 
-NORMALS = 2**20
+_NORMALS = 2**20
 """Entries of the table of normal numbers, a power of 2."""
 
 
@@ -39,21 +38,13 @@ class Draw:
         return (bits >> np.uint64(40)).astype(np.float32) * np.float32(2**-24)  # the 24 bits that a float32 holds exactly
 
     def normal(self, purpose: str, content_keys: Sequence[int], size: int) -> Floats:
-        """Standard normal numbers, one row a sentence: (B, size)."""
-        start, stride = self.walks(purpose, content_keys).T
-        numbers: Floats = normals()[(start[:, None] + stride[:, None] * np.arange(size)) & (NORMALS - 1)]
+        """Standard normal numbers, one row a sentence: (B, size). Read from a table: drawing so many takes long."""
+        keys = self._row_keys(purpose, content_keys)[:, None]  # (B, 1)
+        stride: Hashes = _mixed(keys + _COUNTER + _COUNTER) | np.uint64(1)  # odd: every entry comes before one comes again
+        number: Hashes = np.arange(size, dtype=np.uint64)
+        place: Hashes = np.add(_mixed(keys + _COUNTER), stride * number)  # (B, size), wraps around on purpose
+        numbers: Floats = _normals()[place & np.uint64(_NORMALS - 1)]
         return numbers
-
-    def walks(self, purpose: str, content_keys: Sequence[int]) -> Integers:
-        """Where each sentence's row begins in the table of `normals` and how far apart its numbers lie there: (B, 2).
-
-        For who keeps the table on the device: two numbers a sentence to copy instead of hundreds.
-        """
-        keys = self._row_keys(purpose, content_keys)
-        bits = np.stack([_mixed(keys + _COUNTER), _mixed(keys + _COUNTER + _COUNTER)], axis=1)  # (B, 2)
-        walks = (bits & np.uint64(NORMALS - 1)).astype(np.int64)
-        walks[:, 1] |= 1  # an odd stride meets every entry before it meets one again
-        return walks
 
     def _row_keys(self, purpose: str, content_keys: Sequence[int]) -> Hashes:
         salt = int.from_bytes(blake2b(f"{self.seed}/{self.epoch}/{purpose}".encode(), digest_size=8).digest(), "little")
@@ -61,11 +52,9 @@ class Draw:
 
 
 @cache
-def normals() -> Floats:
+def _normals() -> Floats:
     """Standard normal numbers that every row is read from."""
-    table = np.random.Generator(np.random.Philox(key=0)).standard_normal(NORMALS, dtype=np.float32)
-    table.flags.writeable = False
-    return table
+    return np.random.Generator(np.random.Philox(key=0)).standard_normal(_NORMALS, dtype=np.float32)
 
 
 _COUNTER = np.uint64(0x9E3779B97F4A7C15)

@@ -11,7 +11,7 @@ from pydantic import Field
 from anyner.errors import AnynerError
 from anyner.fragments import Fragments
 from anyner.overlap import Policy
-from anyner.settings import Settings
+from anyner.settings import Settings, is_recorded
 from anyner.text.align import WordEntity
 
 Shape = Literal["flat", "nested", "crossing", "discontinuous"]
@@ -51,10 +51,6 @@ class Threshold:
     candidates: tuple[float, ...]
     tuned_on: Literal["all", "discontinuous"] = "all"
     """Whose F1 is to be best: of all entities, or of the discontinuous ones, which hardly count among all."""
-
-    def __post_init__(self) -> None:
-        if min(self.default, *self.candidates) < self.loosest:
-            raise ValueError(f"threshold {self.name}: nothing may be looser than {self.loosest}")
 
 
 class Options(Settings):
@@ -99,10 +95,12 @@ class HeadConfig(Settings):
     """What `head.preset: paper` stands for: every key that the published method sets otherwise than the default."""
     PAPER_OPTIONS: ClassVar[Mapping[str, Any]] = {}
     """The same of the options of a call."""
+    one_label: ClassVar[bool] = False
+    """Whether the same words can have one label only."""
 
     def shapes(self) -> frozenset[Shape]:
         """The shapes these settings can express."""
-        return frozenset({"flat", "nested"})
+        return frozenset({"flat", "nested", "crossing"})
 
     def fitted(self, statistics: CorpusStatistics) -> Self:
         """The settings with every open value chosen from the training corpus (longest entity, most at one word …)."""
@@ -113,12 +111,20 @@ class HeadConfig(Settings):
 
         `pieces` counts those of each of the window's words.
         """
-        contiguous_only = "discontinuous" not in self.shapes()
-        return ["discontinuous" if contiguous_only and len(entity.fragments) > 1 else None for entity in entities]
+        shapes, taken, reasons = self.shapes(), set[Fragments](), list[str | None]()
+        for entity in entities:
+            reason = self.too_long(entity.last - entity.first + 1, len(pieces))
+            if len(entity.fragments) > 1 and "discontinuous" not in shapes:
+                reason = "discontinuous"
+            elif self.one_label and entity.fragments in taken:
+                reason = reason or "a second label on the same words"
+            taken.add(entity.fragments)
+            reasons.append(reason)
+        return reasons
 
-    def prompt(self, labels: Sequence[str]) -> tuple[str, ...]:
-        """Words the architecture wants appended to the encoder's input; none by default."""
-        return ()
+    def too_long(self, words: int, window: int) -> str | None:
+        """Why an entity that reaches over so many words of a window of so many cannot be produced; None if it can."""
+        return None
 
     def thresholds(self) -> tuple[Threshold, ...]:
         """What these settings have to tune; none by default."""
@@ -136,6 +142,9 @@ def with_preset(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """A recipe's head and options in plain keys: those of `head.preset`, and on top of them the recipe's own."""
     own = {key: value for key, value in head.items() if key != "preset"}
+    for key in own:
+        if is_recorded(config, key):
+            raise AnynerError(f"head.{key}: measured on the training corpus, not a setting; remove it")
     preset = head.get("preset", "default")
     if preset == "default":
         return own, dict(options)
@@ -151,16 +160,6 @@ def _on_top(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
         if isinstance(below[key], Mapping) and isinstance(above[key], Mapping):
             merged[key] = _on_top(below[key], above[key])
     return merged
-
-
-def with_second_labels(reasons: Sequence[str | None], entities: Sequence[WordEntity]) -> list[str | None]:
-    """The reasons of `unreachable` for settings that give each span one label: a second one can never be produced either."""
-    told, taken = list(reasons), set[Fragments]()
-    for place, entity in enumerate(entities):
-        if told[place] is None and entity.fragments in taken:
-            told[place] = "a second label on the same words"
-        taken.add(entity.fragments)
-    return told
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,16 +7,11 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from anyner.architectures.base import Head, Losses, LossPart, Proposals
-from anyner.architectures.settings import (
-    Decoding,
-    ReadSpanClassifierConfig,
-    RescoringSpanClassifierConfig,
-    SpanClassifierConfig,
-)
+from anyner.architectures.settings import Decoding, ReadSpanClassifierConfig, RescoringSpanClassifierConfig, SpanClassifierConfig
 from anyner.encoding.encoder import States
 from anyner.encoding.gold import Gold
 from anyner.errors import AnynerError
-from anyner.layers.span_classifier import SpanClassifier
+from anyner.layers.span_classifier import RARE, SpanClassifier
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,15 +28,11 @@ def span_classifier_of(
     """The layer that the settings describe. `read_by` is the output of the head's own label classifier, if it has one."""
     if not config.width:
         return None
-    return SpanClassifier(
-        word_width,
-        config.width,
-        labels,
-        dropout=config.dropout,
-        discontinuous=discontinuous,
-        rescore_fragments=isinstance(config, RescoringSpanClassifierConfig) and config.rescore_fragments,
-        read_by=read_by if isinstance(config, ReadSpanClassifierConfig) and config.read_by_labels else None,
-    )
+    if read_by is not None and isinstance(config, ReadSpanClassifierConfig) and config.read_by_labels:
+        nn.init.constant_(read_by.bias[:1], -RARE)  # the span classifier knows how rare entities are
+    fragments = isinstance(config, RescoringSpanClassifierConfig) and config.rescore_fragments
+    kinds = {"discontinuous": discontinuous, "fragments": fragments}
+    return SpanClassifier(word_width, config.width, labels, dropout=config.dropout, **kinds)
 
 
 def propose_spans(head: Head, states: States, decoding: Decoding) -> SpanProposals:

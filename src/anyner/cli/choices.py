@@ -1,34 +1,23 @@
-"""Options that several commands share, and the reading of `name=value`."""
+"""Options that several commands share, and what they stand for: models, `name=value`, the live table of a training."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from anyner.errors import AnynerError
+from anyner.overlap import Policy
 
 if TYPE_CHECKING:
     from anyner.inference.recognizer import Recognizer
-    from anyner.text.words import SplitterName
-
-
-def _checked_overlap(value: str | None) -> str | None:
-    from anyner.overlap import POLICIES
-
-    if value is not None and value not in POLICIES:
-        raise typer.BadParameter(f"{value!r} is not one of {', '.join(POLICIES)}")
-    return value
-
+    from anyner.training.progress import TerminalListener
 
 OverlapOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="POLICY",
-        callback=_checked_overlap,
-        help="Which overlapping entities to keep: all, nested, flat or longest. Default: as trained.",
-    ),
+    Policy | None,
+    typer.Option(metavar="POLICY", help="Which overlapping entities to keep: all, nested, flat or longest. Default: as trained."),
 ]
 ThresholdOption = Annotated[
     list[str] | None, typer.Option(metavar="NAME=VALUE", help="A threshold of the model, instead of the tuned one. Repeatable.")
@@ -39,64 +28,52 @@ CallOption = Annotated[
 DeviceOption = Annotated[
     str | None, typer.Option(metavar="DEVICE", help="cpu, cuda, cuda:1, mps. Default: a GPU when there is one.")
 ]
-BatchTokensOption = Annotated[int | None, typer.Option(min=64, metavar="N", help="Most pieces in a batch, padding included.")]
 FormatOption = Annotated[
     str | None, typer.Option(metavar="FORMAT", help="Format of the corpus. Default: detected from its content.")
 ]
+ChangesOption = Annotated[
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a recipe key, e.g. training.epochs=5. Repeatable.")
+]
+QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 
 
-def read_thresholds(given: Sequence[str] | None) -> dict[str, float]:
-    """`name=number` as a mapping."""
-    thresholds: dict[str, float] = {}
+def call_choices(threshold: list[str] | None, option: list[str] | None, overlap: Policy | None) -> dict[str, Any]:
+    """What `stream` and `evaluate` take by these names."""
+    from yaml import safe_load
+
+    thresholds = _pairs("--threshold", threshold, float, "a number")
+    return {"thresholds": thresholds, "options": _pairs("--option", option, safe_load, "valid YAML"), "overlap": overlap}
+
+
+def _pairs(option: str, given: list[str] | None, parsed: Callable[[str], Any], kind: str) -> dict[str, Any]:
+    """`name=value` as a mapping."""
+    from yaml import YAMLError
+
+    pairs: dict[str, Any] = {}
     for one in given or ():
-        name, value = _parted(one, "--threshold")
+        name, equals, value = (part.strip() for part in one.partition("="))
+        if not equals or not name:
+            raise AnynerError(f"{option} {one!r}: write name=value")
         try:
-            thresholds[name] = float(value)
-        except ValueError:
-            raise AnynerError(f"--threshold {one!r}: {value!r} is not a number") from None
-    return thresholds
-
-
-def read_options(given: Sequence[str] | None) -> dict[str, Any]:
-    """`key=value` as a mapping; values are read as YAML."""
-    import yaml
-
-    options: dict[str, Any] = {}
-    for one in given or ():
-        key, value = _parted(one, "--option")
-        try:
-            options[key] = yaml.safe_load(value)
-        except yaml.YAMLError:
-            raise AnynerError(f"--option {one!r}: the value is not valid YAML") from None
-    return options
+            pairs[name] = parsed(value)
+        except (ValueError, YAMLError):
+            raise AnynerError(f"{option} {one!r}: {value!r} is not {kind}") from None
+    return pairs
 
 
 def load_model(name: str | None, device: str | None) -> Recognizer:
     """The model of that name, else the bundled general one."""
     from anyner.storage.bundled import bundled_folder
+    from anyner.storage.load import load
 
     source = name or bundled_folder("general-en")  # its folder: one of the same name may lie here
     if source is None:
         raise AnynerError("no bundled models in this installation: use --model with a folder or hub id")
-    from anyner.storage.load import load
-
     return load(source, device)
 
 
-def _parted(given: str, option: str) -> tuple[str, str]:
-    name, equals, value = given.partition("=")
-    if not equals or not name.strip():
-        raise AnynerError(f"{option} {given!r}: write name=value")
-    return name.strip(), value.strip()
+def listening(quiet: bool, note: str | None = None) -> AbstractContextManager[TerminalListener | None]:
+    """The live table of a training, after a note; nothing with --quiet."""
+    from anyner.training.progress import TerminalListener
 
-
-def checked_splitter(name: str) -> SplitterName:
-    from typing import get_args
-
-    from anyner.text.words import SplitterName
-
-    known: tuple[SplitterName, ...] = get_args(SplitterName)
-    for one in known:
-        if one == name:
-            return one
-    raise typer.BadParameter(f"{name!r} is not one of {', '.join(known)}", param_hint="--splitter")
+    return nullcontext() if quiet else TerminalListener(note)

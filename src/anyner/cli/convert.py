@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anyner.cli.choices import checked_splitter
 from anyner.cli.corpus import CORPUS_HELP, read_corpus, tell_problems
-from anyner.cli.output import say
+from anyner.cli.output import format_of, say
 from anyner.errors import AnynerError
+from anyner.text.words import SplitterName
 
 if TYPE_CHECKING:
     from anyner.corpora.corpus import Corpus, Problem
     from anyner.document import Document
-    from anyner.text.words import SplitterName
 
 _BY_ENDING = {".jsonl": "jsonl", **dict.fromkeys((".conll", ".bio", ".iob", ".iob2", ".iobes"), "conll")}
 
@@ -33,8 +32,7 @@ def convert(
         typer.Option("--to", metavar="FORMAT", help="jsonl, jsonl-tokens, conll, brat, spans, w2ner or dai. Default: by ending."),
     ] = None,
     splitter: Annotated[
-        str | None,
-        typer.Option(metavar="S", help="unicode, whitespace or cjk: split the texts into words first."),
+        SplitterName | None, typer.Option(metavar="S", help="unicode, whitespace or cjk: split the texts into words first.")
     ] = None,
     lossy: Annotated[bool, typer.Option("--lossy", help="Write what the format can hold, and list what is lost.")] = False,
 ) -> None:
@@ -49,35 +47,34 @@ def convert(
       anyner convert synthetic:train flat.conll --lossy
       anyner convert reports.jsonl reports.json --to w2ner --splitter unicode
     """
-    chosen = target_format or _format_of(target)
+    from anyner.corpora.reading import FORMATS
+
+    chosen = target_format or format_of(Path(target), _BY_ENDING, "--to", (one.name for one in FORMATS))
     corpus = read_corpus(source, source_format)
-    tell_problems(corpus.problems)
     if splitter is not None:
         corpus = _in_words(corpus, splitter)
         tell_problems(corpus.problems)
-    lost = _to_stdout(corpus, chosen, lossy) if target == "-" else _written(corpus, Path(target), chosen, lossy)
-    if lost:
+    if lost := _written(corpus, target, chosen, lossy):
         gone = sum(not loss.kept for loss in lost)
         say(f"{len(lost)} losses ({gone} of them entities or documents that are gone):", err=True)
         for loss in lost:
             say(f"  {loss.what} ({'changed' if loss.kept else 'gone'})", err=True)
 
 
-def _in_words(corpus: Corpus, splitter: str) -> Corpus:
+def _in_words(corpus: Corpus, splitter: SplitterName) -> Corpus:
     """The documents cut into words; what does not sit on them is a problem to tell."""
     from anyner.corpora.corpus import Corpus, Problem
 
-    name = checked_splitter(splitter)
     documents, problems = [], []
     for number, document in enumerate(corpus, 1):
-        cut, told = _cut(document, name)
+        cut, told = _cut(document, splitter)
         documents.append(cut)
         problems += [Problem(document.id or "document", number, what, kept) for what, kept in told]
     return Corpus(tuple(documents), tuple(problems))
 
 
 def _cut(document: Document, splitter: SplitterName) -> tuple[Document, list[tuple[str, bool]]]:
-    """The document in words, entities widened to them; and what became of those and of tags, with whether it was kept."""
+    """The document in words, entities widened to them; and what became of those, with whether it was kept."""
     from anyner.document import Document, Entity
     from anyner.text.align import to_words
     from anyner.text.words import iterate_words
@@ -88,44 +85,29 @@ def _cut(document: Document, splitter: SplitterName) -> tuple[Document, list[tup
     gone = sum(not kept for _, kept in told)
     if merged := len(document.entities) - gone - len(aligned.entities):
         told.append((f"{merged} entities became equal to others", False))
-    same_words = document.words == tuple(words)
-    if document.pos is not None and not same_words:
-        told.append(("tags of other words are left out", False))
     cut = Document.from_words(
         [document.text[start:end] for start, end in words],
         [Entity(one.label, one.fragments, one.score) for one in aligned.entities],
-        pos=document.pos if same_words else None,
         **{field: getattr(document, field) for field in ("id", "doc", "sentence", "labels", "before", "after")},
     )
     return cut, told
 
 
-def _format_of(target: str) -> str:
-    path = Path(target)
-    ending = path.with_suffix("").suffix if path.suffix in (".gz", ".xz") else path.suffix
-    if ending.lower() in _BY_ENDING:
-        return _BY_ENDING[ending.lower()]
-    from anyner.corpora.reading import FORMATS
-
-    raise AnynerError(f"{target}: its name does not say which format: add --to, one of {', '.join(f.name for f in FORMATS)}")
-
-
-def _written(corpus: Corpus, path: Path, chosen: str, lossy: bool) -> tuple[Problem, ...]:
-    from anyner.corpora.writing import write
-
-    return write(corpus, path, chosen, lossy)
-
-
-def _to_stdout(corpus: Corpus, chosen: str, lossy: bool) -> tuple[Problem, ...]:
+def _written(corpus: Corpus, target: str, chosen: str, lossy: bool) -> tuple[Problem, ...]:
+    """What was lost in writing to a file, a folder or stdout."""
     import shutil
     import tempfile
 
+    from anyner.corpora.writing import write
+
+    if target != "-":
+        return write(corpus, target, chosen, lossy)
     if chosen == "brat":
         raise AnynerError("brat is written to a folder, not to stdout")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "stdout"
         try:
-            lost = _written(corpus, path, chosen, lossy)
+            lost = write(corpus, path, chosen, lossy)
         except AnynerError as error:
             raise AnynerError(str(error).replace(str(path), "standard output")) from None
         with path.open(encoding="utf-8", newline="") as file:

@@ -19,14 +19,7 @@ STDIN = "standard input"
 CORPUS_HELP = "A file, a brat folder, - for stdin, or synthetic[:contiguous][:train|dev|test], the embedded corpus."
 _SPLITS: dict[str, Split] = {"train": "train", "dev": "dev", "test": "test"}
 _SIZES = {"train": 1500, "dev": 200, "test": 400}
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One corpus among those that a name stands for: `train`, `dev`, `test`, or the only one, under the name itself."""
-
-    name: str
-    corpus: Corpus
+_SHOWN_PROBLEMS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +34,13 @@ class _Embedded:
 
 
 def read_corpus(name: str, format: str | None = None, split: Split = "test") -> Corpus:  # noqa: A002
-    """The one corpus of that name; `split` is the one taken of the embedded corpus when its name does not say."""
+    """The one corpus of that name, its problems told; `split` is that of the embedded corpus when its name does not say."""
+    corpus = _read(name, format, split)
+    tell_problems(corpus.problems)
+    return corpus
+
+
+def _read(name: str, format: str | None, split: Split = "test") -> Corpus:  # noqa: A002
     from anyner.corpora.reading import read
 
     if embedded := _embedded(name):
@@ -49,18 +48,17 @@ def read_corpus(name: str, format: str | None = None, split: Split = "test") -> 
     return _read_stdin(format) if name == "-" else read(name, format)
 
 
-def read_parts(name: str, format: str | None = None) -> list[Part]:  # noqa: A002
-    """Every corpus of that name: the splits of a folder or of the embedded corpus, else the corpus itself."""
+def read_parts(name: str, format: str | None = None) -> dict[str, Corpus]:  # noqa: A002
+    """Every corpus of that name: the splits of a folder or of the embedded corpus, else the corpus itself, by its name."""
     from anyner.corpora.reading import read_splits
 
     embedded, folder = _embedded(name), Path(name)
     if embedded and embedded.split is None:
-        return [Part(split, embedded.corpus(split)) for split in _SPLITS.values()]
+        return {split: embedded.corpus(split) for split in _SPLITS.values()}
     if not embedded and folder.is_dir() and next(folder.glob("*.ann"), None) is None:
         splits = read_splits(folder, format)
-        named = {"train": splits.train, "dev": splits.dev, "test": splits.test}
-        return [Part(split, corpus) for split, corpus in named.items() if corpus is not None]
-    return [Part(name, read_corpus(name, format))]
+        return {split: corpus for split in _SPLITS if (corpus := getattr(splits, split)) is not None}
+    return {name: _read(name, format)}
 
 
 def recipe_data(name: str) -> dict[str, Any]:
@@ -78,7 +76,7 @@ def recipe_data(name: str) -> dict[str, Any]:
     return {"synthetic": {"contiguous": embedded.contiguous}}
 
 
-def tell_problems(problems: Sequence[Problem], shown: int = 5) -> None:
+def tell_problems(problems: Sequence[Problem]) -> None:
     """How many there are, and the first of them, equal ones as one, on stderr."""
     from anyner.corpora.corpus import grouped
 
@@ -87,15 +85,16 @@ def tell_problems(problems: Sequence[Problem], shown: int = 5) -> None:
     dropped = sum(not problem.kept for problem in problems)
     say(f"{len(problems)} problems while reading ({dropped} dropped):", err=True)
     groups = grouped(problems)
-    for group in groups[:shown]:
+    for group in groups[:_SHOWN_PROBLEMS]:
         say(f"  {group}", err=True)
-    if rest := sum(group.count for group in groups[shown:]):
+    if rest := sum(group.count for group in groups[_SHOWN_PROBLEMS:]):
         say(f"  and {rest} more: anyner inspect --problems lists them", err=True)
 
 
-def is_there(name: str) -> bool:
-    """Whether a name stands for something that can be read: stdin, the embedded corpus, a file or a folder."""
-    return name == "-" or _embedded(name) is not None or Path(name).exists()
+def check_there(name: str) -> None:
+    """Refuses a name that stands for nothing: neither stdin nor the embedded corpus, a file or a folder."""
+    if name != "-" and _embedded(name) is None and not Path(name).exists():
+        raise AnynerError(f"{name}: no such file or folder")
 
 
 def _embedded(name: str) -> _Embedded | None:

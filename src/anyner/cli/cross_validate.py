@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from anyner.cli.choices import ChangesOption, QuietOption, listening
 from anyner.cli.output import say, tell_nothing_learned
 
 
@@ -19,10 +19,8 @@ def cross_validate(
     fold: Annotated[
         int | None, typer.Option(min=1, metavar="K", help="Train only fold K, so that folds can train in parallel.")
     ] = None,
-    changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a recipe key, e.g. training.epochs=5.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    changes: ChangesOption = None,
+    quiet: QuietOption = False,
 ) -> None:
     """Train K folds; write out-of-fold predictions (soft labels) and the best epoch and thresholds.
 
@@ -42,11 +40,10 @@ def cross_validate(
     from anyner.training.cross_validation import cross_validate as run
     from anyner.training.cross_validation import train_fold
     from anyner.training.processes import Interrupted
-    from anyner.training.progress import TerminalListener
 
     ready = Recipe.read(recipe, changes or [])
     try:
-        with nullcontext() if quiet else TerminalListener() as listener:
+        with listening(quiet) as listener:
             if fold is not None:
                 say(f"{train_fold(ready, output, folds, fold, listener)}: trained")
                 return

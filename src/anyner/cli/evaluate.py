@@ -6,24 +6,14 @@ import sys
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anyner.cli.choices import (
-    CallOption,
-    DeviceOption,
-    FormatOption,
-    OverlapOption,
-    ThresholdOption,
-    load_model,
-    read_options,
-    read_thresholds,
-)
-from anyner.cli.corpus import CORPUS_HELP, read_corpus, tell_problems
-from anyner.cli.output import check_writable, counted, json_text, say, write_out
+from anyner.cli.choices import CallOption, DeviceOption, FormatOption, OverlapOption, ThresholdOption, call_choices, load_model
+from anyner.cli.corpus import CORPUS_HELP, read_corpus
+from anyner.cli.output import Progress, check_writable, json_text, say, write_out
 from anyner.errors import AnynerError, printable
 
 if TYPE_CHECKING:
@@ -57,9 +47,8 @@ def evaluate(
     """
     if output is not None:
         check_writable(output)
-    thresholds, options = read_thresholds(threshold), read_options(option)
+    choices = call_choices(threshold, option, overlap)
     gold = read_corpus(corpus, format)
-    tell_problems(gold.problems)
     if not gold.documents:
         raise AnynerError(f"{corpus}: holds no document to score on")
     seen = read_corpus(train, split="train") if train else None
@@ -74,17 +63,15 @@ def evaluate(
         recognizer,
         gold,
         train_surfaces=surface_forms(seen.documents) if seen else None,
-        options=options,
-        thresholds=thresholds,
-        overlap=overlap,
-        watched=partial(counted, show=sys.stderr.isatty()),
+        watched=Progress(sys.stderr.isatty()).counted,
+        **choices,
     )
     report = json_text(measured.to_json(), indent=2) + "\n" if as_json else render(_with_printable_labels(measured))
     write_out(output, lambda file: file.write(report))
 
 
 def _with_printable_labels(measured: Evaluation) -> Evaluation:
-    return replace(measured, labels=tuple(replace(one, label=printable(one.label)) for one in measured.labels))
+    return replace(measured, labels={printable(label): score for label, score in measured.labels.items()})
 
 
 def _tell_unknown_labels(gold: Corpus, known: Collection[str]) -> None:

@@ -53,10 +53,13 @@ def _installation() -> list[tuple[str, object]]:
 
 
 def _model(name: str) -> list[tuple[str, object]]:
+    from anyner.storage.files import WEIGHTS
     from anyner.storage.load import find, read_config
 
     folder = find(name)
     config = read_config(folder)
+    weights = folder / WEIGHTS
+    size = f"{weights.stat().st_size / 1e6:,.1f} MB" if weights.is_file() else f"{WEIGHTS} is missing"
     thresholds = ", ".join(f"{key} {value:g}" for key, value in config.thresholds.items())
     options = ", ".join(f"{key} {value}" for key, value in config.options.items())
     return [
@@ -68,17 +71,10 @@ def _model(name: str) -> list[tuple[str, object]]:
         ("overlap", config.overlap),
         ("thresholds", thresholds or "none"),
         ("options", options or "none"),
-        ("weights", f"{config.weights}, {_size(folder)}"),
+        ("weights", f"{config.weights}, {size}"),
         ("made by", f"anyner {config.anyner_version}"),
         *_figures(folder),
     ]
-
-
-def _size(folder: Path) -> str:
-    from anyner.storage.files import WEIGHTS
-
-    path = folder / WEIGHTS
-    return f"{path.stat().st_size / 1e6:,.1f} MB" if path.is_file() else f"{WEIGHTS} is missing"
 
 
 def _figures(folder: Path) -> list[tuple[str, object]]:
@@ -90,16 +86,11 @@ def _figures(folder: Path) -> list[tuple[str, object]]:
         return []
     try:
         metrics = json.loads(path.read_text(encoding="utf-8"))
-        dev = metrics["dev"]
-        figures: list[tuple[str, object]] = [("dev", "trained as well")]
-        if dev is not None:
-            figures = [
-                ("dev P / R / F1", " / ".join(f"{100 * dev[key]:.2f}" for key in ("precision", "recall", "f1"))),
-                ("dev documents", metrics["documents"]),
-            ]
-        if training := metrics.get("training"):
-            kept = "best epoch" if dev is not None else "epoch"
-            figures.append((kept, f"{training['best_epoch'] + 1} of {training['epochs']}"))
+        dev, training = metrics["dev"], metrics.get("training")
+        epoch = f"{training['best_epoch'] + 1} of {training['epochs']}" if training else "the training is not finished"
+        if dev is None:
+            return [("dev", "trained as well"), ("epoch", epoch)]
+        scores = " / ".join(f"{100 * dev[key]:.2f}" for key in ("precision", "recall", "f1"))
+        return [("dev P / R / F1", scores), ("dev documents", metrics["documents"]), ("best epoch", epoch)]
     except (ValueError, KeyError, TypeError):
         raise AnynerError(f"{path}: not the figures of a training") from None
-    return figures

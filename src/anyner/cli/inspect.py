@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from anyner.cli.choices import FormatOption, checked_splitter
-from anyner.cli.corpus import CORPUS_HELP, Part, read_parts
+from anyner.cli.choices import FormatOption
+from anyner.cli.corpus import CORPUS_HELP, read_parts
 from anyner.cli.output import json_text, listing, table
 from anyner.errors import printable
+from anyner.text.words import SplitterName
 
 if TYPE_CHECKING:
-    from anyner.corpora.corpus import Problem
+    from anyner.corpora.corpus import Corpus
     from anyner.corpora.inspection import Inspection
     from anyner.text.align import WordEntity
-    from anyner.text.words import SplitterName
 
 _SHOWN_PROBLEMS = 10
 _SHOWN_MISALIGNED = 5
@@ -26,15 +26,11 @@ _SHOWN_MISALIGNED = 5
 
 @dataclass(frozen=True, slots=True)
 class _Reach:
-    """What the default settings of one architecture could not express."""
+    """What the default settings of one architecture could not express, and why."""
 
-    architecture: str
     shapes: tuple[str, ...]
+    unreachable: int
     reasons: dict[str, int]
-
-    @property
-    def unreachable(self) -> int:
-        return sum(self.reasons.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +38,12 @@ class _Found:
     name: str
     statistics: Inspection
     misaligned: tuple[str, ...]
-    reach: tuple[_Reach, ...]
+    architectures: dict[str, _Reach]
+
+    def to_json(self) -> dict[str, Any]:
+        architectures = {name: asdict(one) for name, one in self.architectures.items()}
+        own = {"misaligned": self.misaligned, "architectures": architectures}
+        return {"name": self.name, **self.statistics.to_json(), **own}
 
 
 def inspect(
@@ -52,7 +53,7 @@ def inspect(
     *,
     format: FormatOption = None,  # noqa: A002
     splitter: Annotated[
-        str, typer.Option(metavar="NAME", help="How to split text into words: unicode, whitespace or cjk.")
+        SplitterName, typer.Option(metavar="NAME", help="How to split text into words: unicode, whitespace or cjk.")
     ] = "unicode",
     problems: Annotated[bool, typer.Option("--problems", help="List every problem, not only the first ten.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
@@ -67,45 +68,45 @@ def inspect(
       anyner inspect notes.jsonl --problems
       anyner inspect synthetic --json
     """
-    chosen = checked_splitter(splitter)
-    found = [_look(part, chosen) for part in read_parts(corpus, format)]
+    found = [_look(name, part, splitter) for name, part in read_parts(corpus, format).items()]
     if as_json:
-        plain = {"corpus": corpus, "splitter": chosen, "parts": [_plain(one) for one in found]}
-        typer.echo(json_text(plain, indent=2))
-        return
-    typer.echo("\n\n\n".join(_report(one, chosen, problems) for one in found))
+        typer.echo(json_text({"corpus": corpus, "splitter": splitter, "parts": [one.to_json() for one in found]}, indent=2))
+    else:
+        typer.echo("\n\n\n".join(_report(one, splitter, problems) for one in found))
 
 
-def _look(part: Part, splitter: SplitterName) -> _Found:
+def _look(name: str, corpus: Corpus, splitter: SplitterName) -> _Found:
     from anyner.corpora.inspection import inspect as statistics
     from anyner.text.align import to_words
     from anyner.text.words import iterate_words
 
     misaligned: list[str] = []
     in_words: list[tuple[WordEntity, ...]] = []
-    for number, document in enumerate(part.corpus, 1):
+    for number, document in enumerate(corpus, 1):
         if document.entities:
             words = list(iterate_words(document.text, splitter))
             aligned = to_words(document.entities, [start for start, _ in words], [end for _, end in words])
             misaligned += [f"{document.id or f'document {number}'}: {one}" for one in aligned.misaligned]
             in_words.append(aligned.entities)
-    return _Found(part.name, statistics(part.corpus), tuple(misaligned), _reach(in_words))
+    return _Found(name, statistics(corpus), tuple(misaligned), _reach(in_words))
 
 
-def _reach(in_words: list[tuple[WordEntity, ...]]) -> tuple[_Reach, ...]:
+def _reach(in_words: list[tuple[WordEntity, ...]]) -> dict[str, _Reach]:
+    """Of each architecture. No encoder is known here: a word counts as one piece."""
     from anyner.architectures.registry import config_class, names
 
-    reach = []
+    reach = {}
     for name in names():
         config = config_class(name)()
-        # no encoder is known here: a word counts as one piece
         found = (config.unreachable(own, [1] * (max(e.last for e in own) + 1)) for own in in_words if own)
         reasons = Counter(reason for reasons in found for reason in reasons if reason)
-        reach.append(_Reach(name, tuple(sorted(config.shapes())), dict(reasons.most_common())))
-    return tuple(reach)
+        reach[name] = _Reach(tuple(sorted(config.shapes())), reasons.total(), dict(reasons.most_common()))
+    return reach
 
 
 def _report(found: _Found, splitter: str, all_problems: bool) -> str:
+    from anyner.corpora.corpus import grouped
+
     statistics = found.statistics
     rows: list[tuple[str, object]] = [
         ("documents", statistics.documents),
@@ -123,49 +124,32 @@ def _report(found: _Found, splitter: str, all_problems: bool) -> str:
         ("  most fragments", statistics.most_fragments),
     ]
     labels = sorted(statistics.labels.items(), key=lambda item: (-item[1], item[0]))
-    blocks = [f"{printable(found.name)}\n{listing(rows)}"]
-    if labels:
-        blocks.append(table([("label", "entities"), *labels]))
-    blocks.append(_reach_table(found))
-    misaligned = f"entities not on the words of the {splitter} splitter: {len(found.misaligned):,}"
-    listed = found.misaligned if all_problems else found.misaligned[:_SHOWN_MISALIGNED]
-    blocks.append(_block(misaligned, listed, len(found.misaligned) - len(listed)))
-    blocks.append(_problems(statistics.problems, all_problems))
-    return "\n\n".join(blocks)
-
-
-def _problems(problems: tuple[Problem, ...], all_problems: bool) -> str:
-    """All of them, each with its line, or the first groups of equal ones."""
-    from anyner.corpora.corpus import grouped
-
-    heading = f"problems: {len(problems):,}"
+    misaligned = [(one, 1) for one in found.misaligned]
+    problems = [(str(group), group.count) for group in grouped(statistics.problems)]
     if all_problems:
-        return _block(heading, map(str, problems))
-    groups = grouped(problems)
-    return _block(heading, map(str, groups[:_SHOWN_PROBLEMS]), sum(group.count for group in groups[_SHOWN_PROBLEMS:]))
+        problems = [(str(problem), 1) for problem in statistics.problems]
+    blocks = [
+        f"{printable(found.name)}\n{listing(rows)}",
+        *([table([("label", "entities"), *labels])] if labels else []),
+        _reach_table(found),
+        _block(f"entities not on the words of the {splitter} splitter", misaligned, None if all_problems else _SHOWN_MISALIGNED),
+        _block("problems", problems, None if all_problems else _SHOWN_PROBLEMS),
+    ]
+    return "\n\n".join(blocks)
 
 
 def _reach_table(found: _Found) -> str:
     total = max(1, found.statistics.entities)
     rows: list[tuple[str | int, ...]] = [("architecture", "shapes", "cannot express", "share", "why")]
-    for one in found.reach:
+    for name, one in found.architectures.items():
         why = ", ".join(f"{reason} ({count:,})" for reason, count in one.reasons.items())
-        rows.append((one.architecture, ", ".join(one.shapes), one.unreachable, f"{100 * one.unreachable / total:5.1f} %", why))
+        rows.append((name, ", ".join(one.shapes), one.unreachable, f"{100 * one.unreachable / total:5.1f} %", why))
     return table(rows)
 
 
-def _block(heading: str, lines: Iterable[str], left_out: int = 0) -> str:
+def _block(heading: str, lines: Sequence[tuple[str, int]], shown: int | None) -> str:
+    """A heading with a number, and the first lines; each stands for so many."""
+    left_out = sum(count for _, count in lines[shown:]) if shown else 0
     more = [f"  and {left_out:,} more: --problems lists them"] if left_out else []
-    return "\n".join([heading, *(f"  {printable(line)}" for line in lines), *more])
-
-
-def _plain(found: _Found) -> dict[str, Any]:
-    return {
-        "name": found.name,
-        **found.statistics.to_json(),
-        "misaligned": list(found.misaligned),
-        "architectures": {
-            one.architecture: {"shapes": list(one.shapes), "unreachable": one.unreachable, "reasons": one.reasons}
-            for one in found.reach
-        },
-    }
+    number = sum(count for _, count in lines)
+    return "\n".join([f"{heading}: {number:,}", *(f"  {printable(line)}" for line, _ in lines[:shown]), *more])

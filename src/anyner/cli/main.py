@@ -27,13 +27,13 @@ COMMANDS = {
     "evaluate": "Score a model on a corpus.",
     "inspect": "Show what is in a corpus, and what is wrong with it.",
     "convert": "Write a corpus in another format.",
-    "benchmark": "Measure accuracy, speed and memory of a recipe or a model.",
     "models": "List the models that come with this installation.",
     "info": "Show this installation, or a model.",
 }
 """Every command is the function of its name in the file of its name; the list is shown without importing any."""
 
-RENAMED = {"crossfit": "cross-validate", "choose": "cross-validate", "adapt": "pretrain"}
+RENAMED = {"crossfit": "anyner cross-validate", "choose": "anyner cross-validate", "adapt": "anyner pretrain"}
+RENAMED["benchmark"] = "python benchmarks/reproduce.py accuracy|speed|train, in a checkout of the repository"
 """Old command names, not shown in the help."""
 
 
@@ -45,7 +45,7 @@ class CommandGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name in RENAMED:
-            _stop(f"anyner {cmd_name} is now anyner {RENAMED[cmd_name]}", 2)
+            _stop(f"anyner {cmd_name} is now {RENAMED[cmd_name]}", 2)
         if cmd_name not in COMMANDS:
             return None
         name = cmd_name.replace("-", "_")

@@ -6,8 +6,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -48,14 +47,19 @@ def is_device(path: Path) -> bool:
 
 def write_out(path: Path | None, write: Callable[[TextIO], object]) -> None:
     """Lets `write` fill stdout, or a file that replaces `path` only when it is whole, packed if its name ends in .gz or .xz."""
+    from anyner.corpora.textfiles import packing
     from anyner.storage.files import write_whole
 
     if path is None:
         write(sys.stdout)
         return
+    packed = "" if is_device(path) else path.suffix.lower()
 
     def fill(temporary: Path) -> None:
-        with _opened(temporary, path) as file:
+        with (
+            packing(temporary, packed) as stream,
+            TextIOWrapper(stream, encoding="utf-8", errors=_NOT_UNICODE, newline="\n") as file,
+        ):
             write(file)
 
     try:
@@ -64,19 +68,12 @@ def write_out(path: Path | None, write: Callable[[TextIO], object]) -> None:
         raise AnynerError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
-@contextmanager
-def _opened(temporary: Path, path: Path) -> Iterator[TextIO]:
-    from anyner.corpora.textfiles import packing
-
-    if is_device(temporary):
-        with temporary.open("w", encoding="utf-8", errors=_NOT_UNICODE, newline="\n") as file:
-            yield file
-        return
-    with (
-        packing(temporary, path.suffix.lower()) as stream,
-        TextIOWrapper(stream, encoding="utf-8", errors=_NOT_UNICODE, newline="\n") as file,
-    ):
-        yield file
+def format_of(path: Path, by_ending: Mapping[str, str], option: str, known: Iterable[str]) -> str:
+    """The format that the ending of a name says, .gz and .xz aside."""
+    plain = path.with_suffix("") if path.suffix.lower() in (".gz", ".xz") else path
+    if plain.suffix.lower() not in by_ending:
+        raise AnynerError(f"{path}: its name does not say which format: add {option}, one of {', '.join(known)}")
+    return by_ending[plain.suffix.lower()]
 
 
 class Progress:
@@ -113,13 +110,8 @@ class Progress:
         print(f"\r{read}, {number / (now - self._began):,.0f} {of}a second\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-def counted(documents: Iterable[Document], show: bool) -> Iterator[Document]:
-    """The documents; if `show`, their number so far appears on stderr, and is wiped out at the end."""
-    return Progress(show).counted(documents)
-
-
 def tell_nothing_learned() -> None:
-    print("anyner: nothing was learned (F1 is 0): check the data with anyner inspect, or train longer", file=sys.stderr)
+    say("anyner: nothing was learned (F1 is 0): check the data with anyner inspect, or train longer", err=True)
 
 
 def table(rows: Sequence[Sequence[str | int]]) -> str:

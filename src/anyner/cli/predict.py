@@ -6,47 +6,22 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TextIO
+from typing import TYPE_CHECKING, Annotated, Literal, TextIO, get_args
 
 import typer
 
-from anyner.cli.choices import (
-    BatchTokensOption,
-    CallOption,
-    DeviceOption,
-    OverlapOption,
-    ThresholdOption,
-    load_model,
-    read_options,
-    read_thresholds,
-)
-from anyner.cli.output import Progress, check_writable, is_device, json_text, say, write_out
+from anyner.cli.choices import CallOption, DeviceOption, OverlapOption, ThresholdOption, call_choices, load_model
+from anyner.cli.output import Progress, check_writable, format_of, is_device, json_text, say, write_out
 from anyner.errors import AnynerError
 
 if TYPE_CHECKING:
     from anyner.document import Document
 
+OutputFormat = Literal["text", "jsonl", "brat", "html"]
+_BY_ENDING = {".txt": "text", ".jsonl": "jsonl", ".html": "html", ".htm": "html"}
 _WIDTH_OF_FILES = 100
 _FILE_ENDINGS = (".txt", ".jsonl", ".json", ".conll", ".ann", ".gz", ".xz")
-_PACKED = (".gz", ".xz")
-
-
-class OutputFormat(StrEnum):
-    TEXT = "text"
-    JSONL = "jsonl"
-    BRAT = "brat"
-    HTML = "html"
-
-
-_BY_ENDING = {
-    ".txt": OutputFormat.TEXT,
-    ".jsonl": OutputFormat.JSONL,
-    ".html": OutputFormat.HTML,
-    ".htm": OutputFormat.HTML,
-}
 
 
 def predict(
@@ -71,7 +46,9 @@ def predict(
     threshold: ThresholdOption = None,
     option: CallOption = None,
     device: DeviceOption = None,
-    batch_tokens: BatchTokensOption = None,
+    batch_tokens: Annotated[
+        int | None, typer.Option(min=64, metavar="N", help="Most pieces in a batch, padding included.")
+    ] = None,
 ) -> None:
     """Find entities in texts.
 
@@ -84,29 +61,27 @@ def predict(
       anyner predict -i reports.jsonl --model runs/demo --format brat -o found/
     """
     _check_source(text, files or [])
-    chosen = format or _format_of(output)
-    _check_target(chosen, output)
-    thresholds, options = read_thresholds(threshold), read_options(option)
-    from anyner.cli.texts import documents_as_they_come
-
+    chosen = _checked_target(format, output)
+    choices = call_choices(threshold, option, overlap)
     recognizer = load_model(model, device)
     blank = next((label for label in recognizer.config.labels if len(label.split()) > 1), None)
-    if chosen is OutputFormat.BRAT and blank is not None:
+    if chosen == "brat" and blank is not None:
         raise AnynerError(f"brat cannot hold the model's label {blank!r}, for the white space in it: choose another format")
+
+    from anyner.cli.texts import documents_of
+    from anyner.inference.streaming import UnknownWordsWarning
+
     mixed = output is None and sys.stdout.isatty()  # results on the same screen would be torn apart by a counter
     progress = Progress(show=sys.stderr.isatty() and not mixed)
     documents = recognizer.stream(
-        documents_as_they_come(text, files or (), lines, recognizer.config.text.context),
-        options=options,
-        thresholds=thresholds,
-        overlap=overlap,
+        documents_of(text, files or (), lines, recognizer.config.text.context),
         batch_tokens=batch_tokens,
         progress=progress.words,
+        **choices,
     )
-    unread = _Unread()
-    with _without_warnings():
-        _write(unread.watched(progress.counted(documents)), chosen, output)
-    unread.tell()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnknownWordsWarning)  # told at the end, in one line of our own
+        _write(_watched(progress.counted(documents)), chosen, output)
 
 
 def _check_source(text: str | None, files: list[str]) -> None:
@@ -118,16 +93,6 @@ def _check_source(text: str | None, files: list[str]) -> None:
         raise typer.BadParameter("stdin can be read only once")
 
 
-@contextmanager
-def _without_warnings() -> Iterator[None]:
-    """Unknown words are told at the end, in one line of our own."""
-    from anyner.inference.streaming import UnknownWordsWarning
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnknownWordsWarning)
-        yield
-
-
 def _names_a_file(text: str) -> bool:
     """Whether a path was given without -i: its letters would be read as a text, which nobody wants."""
     if len(text.split()) != 1:
@@ -136,65 +101,52 @@ def _names_a_file(text: str) -> bool:
     return os.path.isfile(text) or text.lower().endswith(_FILE_ENDINGS)  # noqa: PTH113
 
 
-def _format_of(output: Path | None) -> OutputFormat:
-    if output is None:
-        return OutputFormat.TEXT
-    check_writable(output)
-    plain = output.with_suffix("") if output.suffix.lower() in _PACKED else output
-    if plain.suffix.lower() not in _BY_ENDING and not is_device(output):
-        raise AnynerError(f"{output}: its name does not say which format: add --format, one of {', '.join(OutputFormat)}")
-    return _BY_ENDING.get(plain.suffix.lower(), OutputFormat.TEXT)
+def _checked_target(chosen: str | None, output: Path | None) -> str:
+    """The format to write, once it is clear that it can be written there."""
+    if chosen == "brat":
+        if output is None:
+            raise AnynerError("--format brat writes a folder: name it with -o FOLDER")
+        if output.exists() and (not output.is_dir() or any(output.iterdir())):
+            raise AnynerError(f"{output}: brat is written to a new or empty folder, and this is not one")
+    elif output is not None:
+        check_writable(output)
+        if chosen is None and (output.suffix.lower() in _BY_ENDING or not is_device(output)):
+            return format_of(output, _BY_ENDING, "--format", get_args(OutputFormat))
+    return chosen or "text"
 
 
-class _Unread:
-    """Counts documents that were not read well: whoever does not look at their fields should hear of it too."""
+def _watched(documents: Iterable[Document]) -> Iterator[Document]:
+    """The documents. Whoever does not look at their fields hears at the end how many were not read well."""
+    from anyner.inference.streaming import mostly_unknown
 
-    def __init__(self) -> None:
-        self._all = self._short = self._unknown = 0
-        self._least = 1.0
-
-    def watched(self, documents: Iterable[Document]) -> Iterator[Document]:
-        from anyner.inference.streaming import mostly_unknown
-
-        for document in documents:
-            self._all += 1
-            self._short += document.coverage < 1
-            self._least = min(self._least, document.coverage)
-            self._unknown += mostly_unknown(document)
-            yield document
-
-    def tell(self) -> None:
-        if self._short:
-            least = f"{100 * self._least:.2f} %"
-            say(f"{self._short} documents have words too long to be read whole (coverage {least} at least)", err=True)
-        if self._unknown:
-            say(
-                f"{self._unknown} of {self._all} documents: most words are not in the model's vocabulary, so their entities are "
-                "missed; use a model for their language",
-                err=True,
-            )
+    number, short, unknown, least = 0, 0, 0, 1.0
+    for document in documents:
+        number += 1
+        short += document.coverage < 1
+        least = min(least, document.coverage)
+        unknown += mostly_unknown(document)
+        yield document
+    if short:
+        say(f"{short} documents have words too long to be read whole (coverage {100 * least:.2f} % at least)", err=True)
+    if unknown:
+        say(
+            f"{unknown} of {number} documents: most words are not in the model's vocabulary, so their entities are missed; "
+            "use a model for their language",
+            err=True,
+        )
 
 
-def _check_target(chosen: OutputFormat, output: Path | None) -> None:
-    if chosen is not OutputFormat.BRAT:
-        if output is not None:
-            check_writable(output)
-    elif output is None:
-        raise AnynerError("--format brat writes a folder: name it with -o FOLDER")
-    elif output.exists() and (not output.is_dir() or any(output.iterdir())):
-        raise AnynerError(f"{output}: brat is written to a new or empty folder, and this is not one")
+def _write(documents: Iterable[Document], chosen: str, output: Path | None) -> None:
+    from anyner.corpora.writing import write
+    from anyner.view.html import write as write_html
 
-
-def _write(documents: Iterable[Document], chosen: OutputFormat, output: Path | None) -> None:
-    if chosen is OutputFormat.BRAT and output is not None:
-        from anyner.corpora.writing import write
-
+    if chosen == "brat" and output is not None:
         write(documents, output, "brat")
         return
-    writers: dict[OutputFormat, Callable[[Iterable[Document], TextIO], None]] = {
-        OutputFormat.TEXT: _draw,
-        OutputFormat.JSONL: _write_jsonl,
-        OutputFormat.HTML: _write_html,
+    writers: dict[str, Callable[[Iterable[Document], TextIO], None]] = {
+        "text": _draw,
+        "jsonl": _write_jsonl,
+        "html": write_html,
     }
     live = output is None or is_device(output)
     write_out(output, lambda file: writers[chosen](_flushed(documents, file) if live else documents, file))
@@ -210,12 +162,6 @@ def _flushed(documents: Iterable[Document], file: TextIO) -> Iterator[Document]:
 def _write_jsonl(documents: Iterable[Document], file: TextIO) -> None:
     for document in documents:
         file.write(json_text(document.to_json()) + "\n")
-
-
-def _write_html(documents: Iterable[Document], file: TextIO) -> None:
-    from anyner.view.html import write
-
-    write(documents, file)
 
 
 def _draw(documents: Iterable[Document], file: TextIO) -> None:

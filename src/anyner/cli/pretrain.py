@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from anyner.cli.choices import ChangesOption, QuietOption, listening
 from anyner.cli.output import say
 
 
@@ -18,10 +18,8 @@ def pretrain(
     ] = None,
     *,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Output folder of the encoder.")],
-    changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a recipe key, e.g. pretraining.epochs=20.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    changes: ChangesOption = None,
+    quiet: QuietOption = False,
 ) -> None:
     """Continue pre-training an encoder on your texts (masked language modelling).
 
@@ -35,13 +33,13 @@ def pretrain(
       anyner train recipe.yaml --set encoder.source=runs/encoder -o runs/model
     """
     from anyner.cli.texts import documents_of
+    from anyner.document import Document
     from anyner.training.config import Recipe
     from anyner.training.pretraining import pretrain as run
-    from anyner.training.progress import TerminalListener
 
     ready = Recipe.read(recipe, changes or [])
-    more = list(documents_of(None, texts or [], lines=False, context=0))
-    with nullcontext() if quiet else TerminalListener() as listener:
+    more = [document for document in documents_of(None, texts or []) if isinstance(document, Document)]
+    with listening(quiet) as listener:
         result = run(ready, output, more, listener)
     summary = f"{result.words:,} words; {result.accuracy:.1%} of masked pieces predicted in held-out windows"
     if result.exit_code:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import select
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from io import UnsupportedOperation
 from pathlib import Path
 from typing import BinaryIO
 
-from anyner.cli.corpus import STDIN, is_there, read_corpus, tell_problems
+from anyner.cli.corpus import STDIN, check_there, read_corpus
 from anyner.cli.output import say
+from anyner.corpora.source_documents import neighbours_attached
 from anyner.corpora.textfiles import BYTE_ORDER_MARK, numbered_lines, whole_text
 from anyner.document import Document
 from anyner.errors import AnynerError, InvalidInputError
@@ -20,23 +21,14 @@ _AT_ONCE = 65_536
 _TEXT_ENDINGS = (".txt", ".txt.gz", ".txt.xz")
 
 
-def documents_of(text: str | None, files: Sequence[str], lines: bool, context: int) -> Iterator[Document]:
-    """The documents in order. With `lines` every line of stdin or of a text file is one, empty ones included.
+def documents_of(text: str | None, files: Sequence[str], lines: bool = False, context: int = 0) -> Iterator[Document | Flush]:
+    """The documents in order, and FLUSH wherever the next line of stdin has yet to come.
 
-    A file that is not there is told before any is read.
+    With `lines` every line of stdin or of a text file is a document, empty ones included. A file that is not there is told
+    before any is read.
     """
-    return (item for item in documents_as_they_come(text, files, lines, context) if isinstance(item, Document))
-
-
-def documents_as_they_come(text: str | None, files: Sequence[str], lines: bool, context: int) -> Iterator[Document | Flush]:
-    """The same, with FLUSH wherever the next line of stdin has yet to come."""
     for name in files:
-        if not is_there(name):
-            raise AnynerError(f"{name}: no such file or folder")
-    return _documents_of(text, files, lines, context)
-
-
-def _documents_of(text: str | None, files: Sequence[str], lines: bool, context: int) -> Iterator[Document | Flush]:
+        check_there(name)
     if text is not None:
         yield from _stdin(lines) if text == "-" else [Document(text)]
     for name in files:
@@ -45,11 +37,11 @@ def _documents_of(text: str | None, files: Sequence[str], lines: bool, context: 
         elif name.lower().endswith(_TEXT_ENDINGS):
             yield from _text_file(Path(name), lines)
         elif texts := _texts_in(Path(name)):
-            _tell_others(Path(name), texts)
             for path in texts:
                 yield from _text_file(path, lines)
         else:
-            yield from _corpus(name, context)
+            corpus = read_corpus(name)
+            yield from neighbours_attached(corpus.documents, context) if context else corpus
 
 
 def _stdin(lines: bool) -> Iterator[Document | Flush]:
@@ -97,34 +89,21 @@ def _texts_in(folder: Path) -> list[Path]:
     """The text files of a folder that holds no annotation; with .ann files it is a brat corpus."""
     if not folder.is_dir() or any(folder.glob("*.ann")):
         return []
-    return sorted(path for path in folder.iterdir() if path.name.lower().endswith(_TEXT_ENDINGS))
-
-
-def _tell_others(folder: Path, texts: Sequence[Path]) -> None:
-    if others := sorted({path.name for path in folder.iterdir()} - {path.name for path in texts}):
+    names = sorted(path.name for path in folder.iterdir())
+    texts = [name for name in names if name.lower().endswith(_TEXT_ENDINGS)]
+    if texts and (others := [name for name in names if name not in texts]):
         shown = ", ".join(others[:3]) + (" …" if len(others) > 3 else "")
         say(f"{folder}: only its text files are read, not {shown} ({len(others)} in all)", err=True)
+    return [folder / name for name in texts]
 
 
 def _text_file(path: Path, lines: bool) -> Iterator[Document]:
     name = path.name.split(".txt")[0]
-    if lines:
-        yield from _numbered(numbered_lines(path), f"{name}-", str(path))
-    else:
+    if not lines:
         yield _document(whole_text(path).removeprefix(BYTE_ORDER_MARK), name, str(path))
-
-
-def _corpus(name: str, context: int) -> Iterator[Document]:
-    from anyner.corpora.neighbours import neighbours_attached
-
-    corpus = read_corpus(name)
-    tell_problems(corpus.problems)
-    yield from neighbours_attached(corpus.documents, context) if context else corpus
-
-
-def _numbered(lines: Iterable[tuple[int, str]], prefix: str, where: str) -> Iterator[Document]:
-    for number, line in lines:
-        yield _document(line, f"{prefix}{number}", f"{where}:{number}")
+        return
+    for number, line in numbered_lines(path):
+        yield _document(line, f"{name}-{number}", f"{path}:{number}")
 
 
 def _document(text: str, name: str, where: str) -> Document:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from anyner.cli.choices import ChangesOption, QuietOption, listening
 from anyner.cli.output import say, tell_nothing_learned
 from anyner.errors import AnynerError
 
@@ -37,9 +37,7 @@ def train(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="DIR", help="The model folder. Default: runs/NAME-OF-RECIPE.")
     ] = None,
-    changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a recipe key, e.g. training.epochs=5.")
-    ] = None,
+    changes: ChangesOption = None,
     refit_from: Annotated[
         Path | None,
         typer.Option(
@@ -48,7 +46,7 @@ def train(
     ] = None,
     old_refit_from: Annotated[Path | None, typer.Option("--as", hidden=True)] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the training that was stopped in DIR.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Train a model; the best epoch on dev is kept.
 
@@ -79,10 +77,11 @@ def train(
         ready = _recipe_for(data, architecture or "biaffine", encoder or _DEFAULT_ENCODER, changes or [])
     else:
         ready = _recipe_in(recipe, output, changes or [])
-    folder = output or Path("runs") / (recipe.stem if recipe else f"{ready.architecture}-{_plain_name(data or '')}")
+    # data/genia/ -> genia, synthetic:contiguous -> synthetic-contiguous
+    name = recipe.stem if recipe else f"{ready.architecture}-{Path(data or '').resolve().name.replace(':', '-')}"
     by_default = data is not None and not (encoder or resume) and ready.encoder.source == _DEFAULT_ENCODER  # see --set
     note = f"note: no --encoder given, using {_DEFAULT_ENCODER}, an English encoder" if by_default else None
-    _tell(_run(ready, folder, resume, quiet, note))
+    _tell(_run(ready, output or Path("runs") / name, resume, quiet, note))
 
 
 def _recipe_for(data: str, architecture: str, encoder: str, changes: list[str]) -> Recipe:
@@ -123,11 +122,10 @@ def _run(recipe: Recipe, folder: Path, resume: bool, quiet: bool, note: str | No
     from anyner.storage.files import DiskFullError
     from anyner.training.checkpoint import has_checkpoint
     from anyner.training.processes import Interrupted
-    from anyner.training.progress import TerminalListener
 
     again = f"anyner train -o {shlex.quote(str(folder))} --resume"
     try:
-        with nullcontext() if quiet else TerminalListener(note) as listener:
+        with listening(quiet, note) as listener:
             return train_recipe(recipe, folder, resume=resume, listener=listener)
     except Interrupted as stopped:
         say(f"anyner: stopped; continue with: {again}", err=True)
@@ -142,8 +140,3 @@ def _tell(result: TrainingResult) -> None:
     say(f"{result.folder}: {dev} (epoch {outcome.best_epoch + 1} of {outcome.epochs})")
     if outcome.best_f1 == 0:
         tell_nothing_learned()
-
-
-def _plain_name(data: str) -> str:
-    """`data/genia/` -> genia, `synthetic:contiguous` -> synthetic-contiguous."""
-    return Path(data).resolve().name.replace(":", "-")

@@ -3,33 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from anyner.corpora.corpus import Corpus, Problem
+from anyner.corpora.corpus import ProblemLog
 from anyner.document import Document, Entity
 from anyner.errors import InvalidInputError
 from anyner.fragments import Fragments, canonical_fragments, joined_over_white_space
 
-
-class ProblemLog:
-    """Collects the problems of one file in the order they are met."""
-
-    def __init__(self, path: Path | str) -> None:
-        self.file = str(path)
-        self.found: list[Problem] = []
-
-    def kept(self, line: int, what: str) -> None:
-        self.found.append(Problem(self.file, line, what, kept=True))
-
-    def dropped(self, line: int, what: str) -> None:
-        self.found.append(Problem(self.file, line, what, kept=False))
-
-    def corpus(self, documents: Iterable[Document]) -> Corpus:
-        """The corpus of the documents; an iterator is run to its end before the problems are taken."""
-        listed = tuple(documents)
-        return Corpus(listed, tuple(self.found))
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,37 +42,15 @@ def annotated(bare: Document, claims: Iterable[Claim], log: ProblemLog, *, in_wo
     return replace(bare, entities=tuple(entities.values())) if entities else bare
 
 
-def with_tags(bare: Document, tags: object, line: int, log: ProblemLog) -> Document:
-    """The document with the part-of-speech tags that a file gives for its words; tags that do not fit are left out."""
-    if tags is None:
-        return bare
-    try:
-        if not isinstance(tags, list):
-            raise InvalidInputError(f"{shown(tags)} is not a list of part-of-speech tags")
-        return replace(bare, pos=tuple(tags))
-    except InvalidInputError as error:
-        log.kept(line, f'"pos": {error}, left out')
-        return bare
-
-
 def shown(value: object) -> str:
     """A value on one short line, for a message."""
-    plain = ascii_surrogates(repr(value))
+    plain = repr(value).encode(errors="backslashreplace").decode()  # a lone surrogate cannot be printed
     return plain if len(plain) <= 80 else plain[:77] + "..."
-
-
-def ascii_surrogates(text: str) -> str:
-    """The text with lone surrogates written as escapes, so that it can be printed."""
-    return text.encode(errors="backslashreplace").decode()
 
 
 def is_unicode(text: str) -> bool:
     """Whether the text can be written as UTF-8: it has no lone surrogate."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return _LONE_SURROGATE.search(text) is None
 
 
 def same_but_white_space(one: str, other: str) -> bool:
@@ -116,16 +77,13 @@ def _checked_fragments(claim: Claim, text: str, words: Fragments | None, log: Pr
     length, unit = (len(text), "characters") if words is None else (len(words), "words")
     if not isinstance(claim.fragments, list | tuple) or not claim.fragments:
         raise InvalidInputError("there is no list of fragments")
-    pairs: list[tuple[int, int]] = []
     for pair in claim.fragments:
         if not isinstance(pair, list | tuple) or len(pair) != 2 or any(type(place) is not int for place in pair):
             raise InvalidInputError(f"fragment {shown(pair)} is not a pair of whole numbers")
         start, end = pair
-        if end <= start:
-            raise InvalidInputError(f"fragment [{start}, {end}) is {'empty' if start == end else 'reversed'}")
         if start < 0 or end > length:
             raise InvalidInputError(f"fragment [{start}, {end}) is out of range 0 to {length} in {unit} of {shown(text)}")
-        pairs.append((start, end))
+    pairs = [(start, end) for start, end in claim.fragments]
     fragments = canonical_fragments(sorted(pairs))
     if pairs != sorted(pairs):
         log.kept(claim.line, f"entity {claim.label!r} {shown(claim.fragments)}: fragments out of order, sorted")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from anyner.corpora.annotation import Claim, ProblemLog, annotated, same_but_white_space, shown
-from anyner.corpora.corpus import Corpus, Fit, Format, Loss, Problem
+from anyner.corpora.annotation import Claim, annotated, same_but_white_space, shown
+from anyner.corpora.corpus import Format, ProblemLog
 from anyner.corpora.textfiles import BYTE_ORDER_MARK, numbered_lines, temporary_beside, whole_text, write_chunks
 from anyner.document import Document, Entity
 from anyner.errors import AnynerError
@@ -26,23 +25,17 @@ _WITHOUT_LINE_BREAK = re.compile(r"[^\r\n]+")
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 
 
-def _read(path: Path) -> Corpus:
-    if not path.exists():
-        raise AnynerError(f"{path}: no such file or folder")
-    if path.is_dir():
-        stems = {file.with_suffix("") for file in path.iterdir() if file.suffix in {".txt", ".ann"} and file.is_file()}
-    else:
-        stems = {path.with_suffix("")}
-    documents: list[Document] = []
-    problems: list[Problem] = []
+def _documents(path: Path, log: ProblemLog) -> Iterator[Document]:
+    if not path.is_dir():
+        yield from _pair(path.with_suffix(""), log)
+        return
+    stems = {file.with_suffix("") for file in path.iterdir() if file.suffix in {".txt", ".ann"} and file.is_file()}
     for stem in sorted(stems, key=_natural_order):
-        document, found = _read_pair(stem)
-        documents += [] if document is None else [document]
-        problems += found
-    for folder in sorted(path.iterdir()) if path.is_dir() else ():
+        yield from _pair(stem, log)
+    for folder in sorted(path.iterdir()):
         if folder.is_dir() and any(folder.glob("*.ann")):
-            problems.append(Problem(str(folder), 0, "subfolders are not read: read them one by one", False))
-    return Corpus(tuple(documents), tuple(problems))
+            log.file = str(folder)
+            log.dropped(0, "subfolders are not read: read them one by one")
 
 
 def _natural_order(path: Path) -> tuple[list[str | int], str]:
@@ -51,25 +44,25 @@ def _natural_order(path: Path) -> tuple[list[str | int], str]:
     return [int(part[:18]) if place % 2 else part for place, part in enumerate(parts)], path.name
 
 
-def _read_pair(stem: Path) -> tuple[Document | None, list[Problem]]:
+def _pair(stem: Path, log: ProblemLog) -> Iterator[Document]:
+    """The document of a text and its annotations, if there is a text."""
     texts, annotations = stem.with_name(stem.name + ".txt"), stem.with_name(stem.name + ".ann")
-    log = ProblemLog(annotations)
+    log.file = str(annotations)
     if not texts.exists():
         log.dropped(1, f"there is no {texts.name} beside it")
-        return None, log.found
+        return
+    claims = []
     if annotations.exists():
         claims = _claims(annotations, log)
     else:
         log.kept(1, f"there is no such file beside {texts.name}: read without entities")
-        claims = []
     text = _text_that_fits(whole_text(texts), claims, log)
-    return annotated(Document(text, id=stem.name), claims, log, in_words=False), log.found
+    yield annotated(Document(text, id=stem.name), claims, log, in_words=False)
 
 
 def _claims(path: Path, log: ProblemLog) -> list[Claim]:
     claims: list[Claim] = []
-    skipped: Counter[str] = Counter()
-    first: dict[str, int] = {}
+    skipped: dict[str, list[int]] = {}
     for number, line in numbered_lines(path):
         kind = line[:1]
         match = _ENTITY.fullmatch(line)
@@ -77,12 +70,11 @@ def _claims(path: Path, log: ProblemLog) -> list[Claim]:
             fragments = [tuple(map(int, pair.split(" "))) for pair in match[2].split(";")]
             claims.append(Claim(number, match[1], fragments, text=match[3]))
         elif kind in _OTHER_KINDS:
-            skipped[kind] += 1
-            first.setdefault(kind, number)
+            skipped.setdefault(kind, []).append(number)
         elif line.strip():
             log.dropped(number, f"malformed line {shown(line)}")
-    for kind, count in skipped.items():
-        log.dropped(first[kind], f"{_OTHER_KINDS[kind]} lines ({kind}) are not read: {count} skipped")
+    for kind, lines in skipped.items():
+        log.dropped(lines[0], f"{_OTHER_KINDS[kind]} lines ({kind}) are not read: {len(lines)} skipped")
     return claims
 
 
@@ -147,25 +139,23 @@ def _within_lines(entity: Entity, text: str) -> Fragments:
     )
 
 
-def _fit(document: Document) -> Fit:
+def _fit(document: Document, log: ProblemLog) -> Document:
     claims: list[Claim] = []
-    lost: list[Loss] = []
     for entity in document.entities:
         name = f"entity {shown(entity.label)} {shown(entity.text)}"
         fragments = _within_lines(entity, document.text)
         if entity.label.split() != [entity.label]:
-            lost.append(Loss(f"{name}: its label holds white space", kept=False))
+            log.dropped(0, f"{name}: its label holds white space")
         elif not fragments:
-            lost.append(Loss(f"{name}: it is only line breaks", kept=False))
+            log.dropped(0, f"{name}: it is only line breaks")
         else:
             claims.append(Claim(0, entity.label, fragments, entity.score))
-    log = ProblemLog("")
     fitted = annotated(replace(document, entities=()), claims, log, in_words=False)
-    before = {entity.key for entity in document.entities}
-    trimmed = [entity for entity in fitted.entities if entity.key not in before]
-    lost += [Loss(f"entity {shown(e.label)} {shown(e.text)}: a line break at its edge", kept=True) for e in trimmed]
-    lost += [Loss(problem.what, problem.kept) for problem in log.found]
-    return Fit(fitted, tuple(lost))
+    known = {entity.key for entity in document.entities}
+    for entity in fitted.entities:
+        if entity.key not in known:
+            log.kept(0, f"entity {shown(entity.label)} {shown(entity.text)}: a line break at its edge")
+    return fitted
 
 
 def _recognises(path: Path, _: str) -> bool:
@@ -174,4 +164,4 @@ def _recognises(path: Path, _: str) -> bool:
     return path.suffix == ".ann" or (path.suffix == ".txt" and path.with_suffix(".ann").exists())
 
 
-BRAT = Format("brat", "a folder of .txt texts and .ann annotations", _read, _write, _fit, _recognises)
+BRAT = Format("brat", _documents, _write, _fit, _recognises)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from anyner.document import Document
+from anyner.errors import InvalidInputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +40,10 @@ def grouped(problems: Iterable[Problem]) -> list[ProblemGroup]:
 
     A file may have thousands of rejected records: one by one they would hide every other problem.
     """
-    first: dict[tuple[str, str, bool], Problem] = {}
-    counts: Counter[tuple[str, str, bool]] = Counter()
+    alike: dict[tuple[str, str, bool], list[Problem]] = {}
     for problem in problems:
-        key = (problem.file, problem.what, problem.kept)
-        first.setdefault(key, problem)
-        counts[key] += 1
-    return [ProblemGroup(problem, counts[key]) for key, problem in first.items()]
+        alike.setdefault((problem.file, problem.what, problem.kept), []).append(problem)
+    return [ProblemGroup(group[0], len(group)) for group in alike.values()]
 
 
 def summary(problems: Sequence[Problem], shown: int = 1) -> str:
@@ -81,20 +79,26 @@ class Corpus:
         return tuple(sorted(found))
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """Something a format cannot express; `kept` when the entities survive and only their surroundings change."""
+class ProblemLog:
+    """Collects the problems of one file in the order they are met."""
 
-    what: str
-    kept: bool
+    def __init__(self, path: Path | str = "") -> None:
+        self.file = str(path)
+        self.found: list[Problem] = []
 
+    def kept(self, line: int, what: str) -> None:
+        self.found.append(Problem(self.file, line, what, kept=True))
 
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """A document cut to what a format can hold (None: nothing of it), and what that loses."""
+    def dropped(self, line: int, what: str) -> None:
+        self.found.append(Problem(self.file, line, what, kept=False))
 
-    document: Document | None
-    lost: tuple[Loss, ...] = ()
+    @contextmanager
+    def dropping(self, line: int) -> Iterator[None]:
+        """Text or annotation in here that cannot be represented is dropped, with the line it begins on."""
+        try:
+            yield
+        except InvalidInputError as error:
+            self.dropped(line, str(error))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,15 +106,17 @@ class Format:
     """One way to keep a corpus on disk."""
 
     name: str
-    description: str
-    read: Callable[[Path], Corpus]
+    documents: Callable[[Path, ProblemLog], Iterable[Document]]
+    """Reads the documents of a path; what is wrong with them goes into the log."""
     write: Callable[[Iterable[Document], Path], None]
     """Writes documents that fit; all of them or nothing."""
-    fit: Callable[[Document], Fit]
+    fit: Callable[[Document, ProblemLog], Document]
+    """The document cut to what the format can hold; an `InvalidInputError` when that is nothing. What is lost goes into the log,
+    as kept when the entities survive and only their surroundings change."""
     recognises: Callable[[Path, str], bool]
     """Whether a path with this beginning of text (empty for a folder) looks like the format."""
 
-    def cannot_hold(self, document: Document) -> str | None:
-        """Why this format cannot hold the document, or None when it can."""
-        lost = self.fit(document).lost
-        return lost[0].what if lost else None
+    def read(self, path: Path) -> Corpus:
+        log = ProblemLog(path)
+        documents = tuple(self.documents(path, log))
+        return Corpus(documents, tuple(log.found))

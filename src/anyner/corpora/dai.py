@@ -3,35 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
-from anyner.corpora.annotation import Claim, ProblemLog, annotated, shown
-from anyner.corpora.corpus import Corpus, Fit, Format
-from anyner.corpora.textfiles import numbered_lines, write_chunks
-from anyner.corpora.wordform import WordRules, entities_in_words, fit_to_words, words_of
+from anyner.corpora.annotation import Claim, annotated, shown
+from anyner.corpora.corpus import Format, ProblemLog
+from anyner.corpora.textfiles import chunk_writer, numbered_lines
+from anyner.corpora.wordform import WordRules, entities_in_words, words_of
 from anyner.document import Document
-from anyner.errors import InvalidInputError
 
 _ENTITY = re.compile(r"(-?\d{1,9}(?:,-?\d{1,9})*) (\S.*)")
 _SURE_ENTITIES = re.compile(r"\d+,\d+(?:,\d+,\d+)* [^\s|]+(?:\|\d+,\d+(?:,\d+,\d+)* [^\s|]+)*")
 _BLANKS = " \t\r"
 
 
-def _read(path: Path) -> Corpus:
-    log = ProblemLog(path)
-    return log.corpus(_documents(path, log))
-
-
 def _documents(path: Path, log: ProblemLog) -> Iterator[Document]:
-    for sentence, entities in _blocks(path, log):
-        line, text = sentence
-        try:
-            bare = Document.from_words(text.split(" "))
-        except InvalidInputError as error:
-            log.dropped(line, f"{error} (two blanks in a row?)")
-            continue
-        yield annotated(bare, _claims(*entities, log), log, in_words=True)
+    for (line, text), entities in _blocks(path, log):
+        words = text.split(" ")
+        if "" in words:
+            log.dropped(line, f"word {words.index('')} is empty (two blanks in a row?)")
+        else:
+            yield annotated(Document.from_words(words), _claims(*entities, log), log, in_words=True)
 
 
 def _blocks(path: Path, log: ProblemLog) -> Iterator[tuple[tuple[int, str], tuple[int, str]]]:
@@ -66,13 +59,9 @@ def _claims(line: int, entities: str, log: ProblemLog) -> Iterator[Claim]:
         yield Claim(line, match[2], [(a, b + 1) for a, b in zip(places[::2], places[1::2], strict=True)])
 
 
-def _write(documents: Iterable[Document], path: Path) -> None:
-    write_chunks(path, map(_block, documents))
-
-
 def _block(document: Document) -> str:
     entities = "|".join(
-        ",".join(f"{start},{end - 1}" for start, end in fragments or ()) + " " + entity.label
+        ",".join(f"{start},{end - 1}" for start, end in fragments) + " " + entity.label
         for entity, fragments in entities_in_words(document)
     )
     return f"{' '.join(words_of(document))}\n{entities}\n\n"
@@ -86,13 +75,6 @@ def _label_trouble(label: str) -> str | None:
     return 'holds white space or "|"' if "|" in label or label.split() != [label] else None
 
 
-_RULES = WordRules(no_words=False, word_trouble=_word_trouble, label_trouble=_label_trouble)
-
-
-def _fit(document: Document) -> Fit:
-    return fit_to_words(document, _RULES)
-
-
 def _recognises(_: Path, head: str) -> bool:
     """Whether some sentence in the head has entities: without any, this is a text like every other."""
     lines = [line.strip(_BLANKS) for line in head.split("\n")]
@@ -100,4 +82,5 @@ def _recognises(_: Path, head: str) -> bool:
     return any(before and not after and _SURE_ENTITIES.fullmatch(line) for before, line, after in triples)
 
 
-DAI = Format("dai", "text, a sentence and its entities in words (Dai et al., SetGNER)", _read, _write, _fit, _recognises)
+_RULES = WordRules(no_words=False, word_trouble=_word_trouble, label_trouble=_label_trouble)
+DAI = Format("dai", _documents, chunk_writer(partial(map, _block)), _RULES.fit, _recognises)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from anyner.document import Document, Entity
-from anyner.fragments import Fragments
+from anyner.fragments import shifted
 
 
 def joined(documents: Sequence[Document], separator: str = " ") -> Document:
@@ -18,23 +18,15 @@ def joined(documents: Sequence[Document], separator: str = " ") -> Document:
     """
     if len(documents) == 1:
         return documents[0]
-    shifts = _shifts(documents, separator)
-    with_words = all(one.words is not None for one in documents)
-    with_tags = with_words and all(one.pos is not None for one in documents)
+    placed = list(zip(documents, _shifts(documents, separator), strict=True))
+    words = tuple(word for one, shift in placed for word in shifted(one.words or (), shift))
     return Document(
         separator.join(one.text for one in documents),
-        tuple(
-            Entity(entity.label, _shifted(entity.fragments, shift), entity.score)
-            for one, shift in zip(documents, shifts, strict=True)
-            for entity in one.entities
-        ),
+        tuple(Entity(e.label, shifted(e.fragments, shift), e.score) for one, shift in placed for e in one.entities),
         id=documents[0].id,
-        words=tuple(span for one, shift in zip(documents, shifts, strict=True) for span in _shifted(one.words or (), shift))
-        if with_words
-        else None,
+        words=words if all(one.words is not None for one in documents) else None,
         labels=documents[0].labels,
         doc=documents[0].doc,
-        pos=tuple(tag for one in documents for tag in one.pos or ()) if with_tags else None,
         before=documents[0].before,
         after=documents[-1].after,
     )
@@ -44,16 +36,12 @@ def parted(whole: Document, documents: Sequence[Document], separator: str = " ")
     """The documents that `whole` was joined from, with its entities; an entity across a border is dropped."""
     for one, shift in zip(documents, _shifts(documents, separator), strict=True):
         inside = (entity for entity in whole.entities if shift <= entity.start and entity.end <= shift + len(one.text))
-        yield one.with_entities(Entity(e.label, _shifted(e.fragments, -shift), e.score) for e in inside)
+        yield one.with_entities(Entity(e.label, shifted(e.fragments, -shift), e.score) for e in inside)
 
 
 def _shifts(documents: Sequence[Document], separator: str) -> list[int]:
     """Characters before each of them in their joined text."""
     return list(accumulate((len(one.text) + len(separator) for one in documents[:-1]), initial=0))
-
-
-def _shifted(fragments: Fragments, shift: int) -> Fragments:
-    return tuple((start + shift, end + shift) for start, end in fragments)
 
 
 def source_documents(documents: Iterable[Document], most: int) -> Iterator[list[Document]]:

@@ -6,16 +6,16 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, TypeGuard
 
 from anyner.corpora import nertags
-from anyner.corpora.annotation import Claim, ProblemLog, annotated, is_unicode, shown, with_tags
-from anyner.corpora.corpus import Corpus, Fit, Format, Loss
-from anyner.corpora.nertags import TaggedDocument, tagged_document, with_entities
-from anyner.corpora.textfiles import numbered_lines, write_chunks
-from anyner.corpora.wordform import WordRules, entities_in_words, fit_to_words, words_of
+from anyner.corpora.annotation import Claim, annotated, is_unicode, shown
+from anyner.corpora.corpus import Format, ProblemLog
+from anyner.corpora.nertags import TagReader
+from anyner.corpora.tags import TaggedDocument, tags_to_entities
+from anyner.corpora.textfiles import chunk_writer, numbered_lines
+from anyner.corpora.wordform import WordRules, entities_in_words, words_of
 from anyner.document import Document
 from anyner.errors import InvalidInputError
 
@@ -26,26 +26,22 @@ _LABEL_KEYS = ("label", "entity_group", "type")
 """Keys of an entity's label: ours, that of transformers pipelines, that of many corpora. The first wins."""
 _NOT_GOLD = ("reject", "ignore")
 """Answers of Prodigy: the annotator said that the spans are wrong, or did not judge them."""
-_FREE_TEXT_KEYS = ("before", "after")
 
 
-def _read(path: Path) -> Corpus:
-    log = ProblemLog(path)
-    return log.corpus(with_entities(list(_documents(path, log)), path, log))
+def _documents(path: Path, log: ProblemLog) -> Iterator[Document]:
+    return tags_to_entities(list(_records(path, log)), log)
 
 
-def _documents(path: Path, log: ProblemLog) -> Iterator[Document | TaggedDocument]:
+def _records(path: Path, log: ProblemLog) -> Iterator[Document | TaggedDocument]:
+    reader = TagReader(path, log)
     for line, text in numbered_lines(path):
         if not text.strip():
             continue
-        try:
+        with log.dropping(line):
             item = _item(text)
             if (answer := item.get("answer")) in _NOT_GOLD:
-                log.dropped(line, f'a record with "answer": "{answer}" is not read')
-            else:
-                yield _document(item, line, log)
-        except InvalidInputError as error:
-            log.dropped(line, str(error))
+                raise InvalidInputError(f'a record with "answer": "{answer}" is not read')
+            yield _document(item, line, log, reader)
 
 
 def _item(text: str) -> dict[str, Any]:
@@ -62,11 +58,11 @@ def _item(text: str) -> dict[str, Any]:
     raise InvalidInputError("not a JSON object")
 
 
-def _document(item: dict[str, Any], line: int, log: ProblemLog) -> Document | TaggedDocument:
+def _document(item: dict[str, Any], line: int, log: ProblemLog, reader: TagReader) -> Document | TaggedDocument:
     text, tokens, tags = item.get("text"), item.get("tokens"), _tags_of_tokens(item)
     if isinstance(text, str) and not _are_strings(tokens):
         # Prodigy puts tokens beside the text, as objects; entities count characters all the same.
-        bare = Document(text, words=_given_words(item.get("words")))
+        bare = Document(text, words=item.get("words"))
         in_words = False
     elif isinstance(text, str) and tags is None:
         raise InvalidInputError('both "text" and "tokens": it is unclear which of them the fragments count')
@@ -75,10 +71,10 @@ def _document(item: dict[str, Any], line: int, log: ProblemLog) -> Document | Ta
         in_words = True
     else:
         raise InvalidInputError('neither "text", a string, nor "tokens", a list of strings')
-    bare = with_tags(replace(bare, **_fields(item, line, log)), item.get("pos"), line, log)
+    bare = replace(bare, **_fields(item, line, log))
     if tags is not None:
         _tell_unread(item, nertags.KEY, _OTHER_ANNOTATION, line, log)
-        return tagged_document(bare, tags, line)
+        return reader.tagged(bare, tags, line)
     return annotated(bare, _claims(item, line, log, in_words), log, in_words=in_words)
 
 
@@ -92,45 +88,38 @@ def _are_strings(value: object) -> TypeGuard[list[str]]:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
-def _given_words(value: object) -> tuple[tuple[int, int], ...] | None:
-    if value is None:
-        return None
-    match value:
-        case list() if all(isinstance(w, list) and len(w) == 2 and type(w[0]) is type(w[1]) is int for w in value):
-            return tuple((start, end) for start, end in value)
-    raise InvalidInputError('"words" is not a list of [start, end] pairs')
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and is_unicode(value)
+
+
+def _is_name(value: object) -> bool:
+    return type(value) is int or _is_text(value)
+
+
+_FIELDS: dict[str, tuple[Callable[[Any], bool], Callable[[Any], Any]]] = {
+    "id": (_is_name, str),
+    "doc": (_is_name, str),
+    "sentence": (lambda value: type(value) is int, int),
+    "coverage": (lambda value: type(value) in {int, float} and 0 <= value <= 1, float),
+    "before": (_is_text, str),
+    "after": (_is_text, str),
+    "labels": (lambda value: _are_strings(value) and all(is_unicode(label) and label.strip() for label in value), frozenset),
+}
+"""Optional keys: whether a value is well formed, and what a document has for it."""
 
 
 def _fields(item: dict[str, Any], line: int, log: ProblemLog) -> dict[str, Any]:
     """The optional keys that are well formed; each of the others is a problem and is left out."""
-    checks: dict[str, Callable[[Any], bool]] = {
-        "id": _is_name,
-        "doc": _is_name,
-        "sentence": lambda value: type(value) is int,
-        "coverage": lambda value: type(value) in {int, float} and 0 <= value <= 1,
-        **dict.fromkeys(_FREE_TEXT_KEYS, lambda value: isinstance(value, str) and is_unicode(value)),
-    }
     fields: dict[str, Any] = {}
-    for key, check in checks.items():
+    for key, (is_good, converted) in _FIELDS.items():
         value = item.get(key)
-        if value is None:
+        if value is None or key == _entity_key(item):
             continue
-        if check(value):
-            fields[key] = str(value) if check is _is_name else value
+        if is_good(value):
+            fields[key] = converted(value)
         else:
             log.kept(line, f'"{key}" is {shown(value)}, left out')
-    labels = item.get("labels")
-    if labels is None or _entity_key(item) == "labels":
-        return fields
-    if _are_strings(labels) and all(is_unicode(label) and label.strip() for label in labels):
-        fields["labels"] = frozenset(labels)
-    else:
-        log.kept(line, '"labels" is not a list of labels, left out')
     return fields
-
-
-def _is_name(value: object) -> bool:
-    return type(value) is int or (isinstance(value, str) and is_unicode(value))
 
 
 def _entity_key(item: dict[str, Any]) -> str | None:
@@ -174,66 +163,40 @@ def _tell_unread(item: dict[str, Any], read: str, keys: Iterable[str], line: int
             log.dropped(line, f'"{key}" is not read: entities are looked for under "{read}"')
 
 
-def _write_text(documents: Iterable[Document], path: Path) -> None:
-    write_chunks(path, chain.from_iterable(_line(_text_item(one), (e.to_json() for e in one.entities)) for one in documents))
+def _text_chunks(documents: Iterable[Document]) -> Iterator[str]:
+    for document in documents:
+        words = {} if document.words is None else {"words": [list(word) for word in document.words]}
+        yield from _line(_without_entities(document) | words, document, (entity.to_json() for entity in document.entities))
 
 
-def _write_tokens(documents: Iterable[Document], path: Path) -> None:
-    write_chunks(path, chain.from_iterable(_line(_token_item(one), _in_tokens(one)) for one in documents))
-
-
-def _line(item: dict[str, Any], entities: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """One line, its entities one by one: where they nest deeply, their texts are far larger together than the document."""
-    # quotes inside strings are escaped, so that the empty list is found once
-    opened, closed = json.dumps(item | {"entities": []}, ensure_ascii=False, allow_nan=False).split('"entities": []')
-    yield opened + '"entities": ['
-    for number, entity in enumerate(entities):
-        yield (", " if number else "") + json.dumps(entity, ensure_ascii=False, allow_nan=False)
-    yield "]" + closed + "\n"
-
-
-def _text_item(document: Document) -> dict[str, Any]:
-    item = _without_entities(document)
-    if document.words is not None:
-        item["words"] = [list(word) for word in document.words]
-    return item | _tags(document) | _context(document)
-
-
-def _token_item(document: Document) -> dict[str, Any]:
-    item = _without_entities(document)
-    del item["text"]
-    item["tokens"] = words_of(document)
-    return item | _tags(document) | _context(document)
+def _token_chunks(documents: Iterable[Document]) -> Iterator[str]:
+    for document in documents:
+        item = _without_entities(document) | {"tokens": words_of(document)}
+        del item["text"]
+        placed = entities_in_words(document)
+        yield from _line(item, document, (entity.to_json() | {"fragments": fragments} for entity, fragments in placed))
 
 
 def _without_entities(document: Document) -> dict[str, Any]:
     return document.with_entities((), document.coverage, document.unknown).to_json()
 
 
-def _in_tokens(document: Document) -> Iterator[dict[str, Any]]:
-    for entity, fragments in entities_in_words(document):
-        yield entity.to_json() | {"fragments": [list(fragment) for fragment in fragments or ()]}
+def _line(item: dict[str, Any], document: Document, entities: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """One line, its entities one by one: where they nest deeply, their texts are far larger together than the document."""
+    item |= {key: text for key in ("before", "after") if (text := getattr(document, key))}
+    # quotes inside strings are escaped, so that the empty list is found once
+    opened, closed = json.dumps(item, ensure_ascii=False, allow_nan=False).split('"entities": []')
+    yield opened + '"entities": ['
+    for number, entity in enumerate(entities):
+        yield (", " if number else "") + json.dumps(entity, ensure_ascii=False, allow_nan=False)
+    yield "]" + closed + "\n"
 
 
-def _tags(document: Document) -> dict[str, list[str]]:
-    return {} if document.pos is None else {"pos": list(document.pos)}
-
-
-def _context(document: Document) -> dict[str, str]:
-    return {key: text for key in _FREE_TEXT_KEYS if (text := getattr(document, key))}
-
-
-def _fit_text(document: Document) -> Fit:
-    if any(entity.score is not None and not math.isfinite(entity.score) for entity in document.entities):
-        entities = tuple(replace(entity, score=None) for entity in document.entities)
-        return Fit(replace(document, entities=entities), (Loss("a score is not a finite number", kept=True),))
-    return Fit(document)
-
-
-def _fit_tokens(document: Document) -> Fit:
-    text = _fit_text(document)
-    words = fit_to_words(text.document or document, WordRules())
-    return Fit(words.document, text.lost + words.lost)
+def _fit_text(document: Document, log: ProblemLog) -> Document:
+    if all(entity.score is None or math.isfinite(entity.score) for entity in document.entities):
+        return document
+    log.kept(0, "a score is not a finite number")
+    return replace(document, entities=tuple(replace(entity, score=None) for entity in document.entities))
 
 
 def _recognises(_: Path, head: str) -> bool:
@@ -241,7 +204,11 @@ def _recognises(_: Path, head: str) -> bool:
     return start.startswith("{") or (start.startswith("[") and start[1:].lstrip().startswith('"'))
 
 
-JSONL = Format("jsonl", "JSON lines, text and character fragments", _read, _write_text, _fit_text, _recognises)
+JSONL = Format("jsonl", _documents, chunk_writer(_text_chunks), _fit_text, _recognises)
 JSONL_TOKENS = Format(
-    "jsonl-tokens", "JSON lines, tokens and token fragments", _read, _write_tokens, _fit_tokens, lambda *_: False
+    "jsonl-tokens",
+    _documents,
+    chunk_writer(_token_chunks),
+    lambda document, log: WordRules().fit(_fit_text(document, log), log),
+    lambda *_: False,
 )

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
 
-from anyner.corpora.annotation import ProblemLog, shown
-from anyner.corpora.tags import WELL_FORMED, TaggedWord, scheme_of, with_tagged_entities
+from anyner.corpora.corpus import ProblemLog
+from anyner.corpora.tags import TaggedDocument, checked_tag
 from anyner.corpora.textfiles import whole_text
 from anyner.document import Document
 from anyner.errors import AnynerError, InvalidInputError
@@ -23,82 +22,48 @@ _NAME_FILES = (_OWN_FILE, "dataset_info.json", "dataset_infos.json", "README.md"
 _HEADER = re.compile(r"---\r?\n(.*?)^---", re.DOTALL | re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class TaggedDocument:
-    """A document whose entities are still tags: which scheme they follow shows only in all tags of the file."""
+class TagReader:
+    """The tags of one file. The names of numbers are looked up when the first number is met."""
 
-    bare: Document
-    line: int
-    tags: tuple[str | int, ...]
+    def __init__(self, path: Path, log: ProblemLog) -> None:
+        self._path, self._log = path, log
+        self._names: tuple[str, ...] = ()
+        self._names_file = ""
 
+    def tagged(self, bare: Document, tags: object, line: int) -> TaggedDocument:
+        """The document with its tags; tags that are not one for each token are refused."""
+        if not isinstance(tags, list) or not (_all_are(str, tags) or _all_are(int, tags)):
+            raise InvalidInputError(f'"{KEY}" is neither a list of strings nor of whole numbers')
+        tokens = len(bare.words or ())
+        if len(tags) != tokens:
+            raise InvalidInputError(f'{tokens} tokens, but {len(tags)} tags under "{KEY}"')
+        return TaggedDocument(bare, tuple(self._tag(tag, line) for tag in tags), (line,) * tokens)
 
-@dataclass(frozen=True, slots=True)
-class _Names:
-    file: str
-    names: tuple[str, ...] = ()
-
-
-def tagged_document(bare: Document, tags: object, line: int) -> TaggedDocument:
-    """The document with its tags; tags that are not one for each token are refused."""
-    if not isinstance(tags, list) or not (_all_are(str, tags) or _all_are(int, tags)):
-        raise InvalidInputError(f'"{KEY}" is neither a list of strings nor of whole numbers')
-    tokens = len(bare.words or ())
-    if len(tags) != tokens:
-        raise InvalidInputError(f'{tokens} tokens, but {len(tags)} tags under "{KEY}"')
-    return TaggedDocument(bare, line, tuple(tags))
+    def _tag(self, tag: str | int, line: int) -> str:
+        """A well-formed tag, or an empty one, which counts as O."""
+        if isinstance(tag, int):
+            if not self._names:
+                self._names_file, self._names = _names_beside(self._path, line)
+            if not 0 <= tag < len(self._names):
+                self._log.dropped(line, f"tag {tag} is none of the {len(self._names)} that {self._names_file} names, read as O")
+                return ""
+            tag = self._names[tag]
+        return checked_tag(tag, line, self._log)
 
 
 def _all_are(kind: type, values: list[object]) -> bool:
     return all(type(value) is kind for value in values)
 
 
-def with_entities(read: Sequence[Document | TaggedDocument], path: Path, log: ProblemLog) -> Iterator[Document]:
-    """The documents of a file in their order, tags turned into entities."""
-    tagged = [one for one in read if isinstance(one, TaggedDocument)]
-    numbered = next((one for one in tagged if _has_numbers(one)), None)
-    names = _names_beside(path, numbered.line) if numbered is not None else _Names("")
-    words = [tuple(_tagged_words(one, names, log)) for one in tagged]
-    scheme = scheme_of([[word.tag for word in own] for own in words])
-    words_of_next = iter(words)
-    for one in read:
-        if isinstance(one, TaggedDocument):
-            yield with_tagged_entities(one.bare, next(words_of_next), scheme, log)
-        else:
-            yield one
-
-
-def _has_numbers(document: TaggedDocument) -> bool:
-    return any(isinstance(tag, int) for tag in document.tags[:1])
-
-
-def _tagged_words(document: TaggedDocument, names: _Names, log: ProblemLog) -> Iterator[TaggedWord]:
-    text = document.bare.text
-    for (start, end), tag in zip(document.bare.words or (), document.tags, strict=True):
-        yield TaggedWord(document.line, text[start:end], _checked_tag(tag, names, document.line, log))
-
-
-def _checked_tag(tag: str | int, names: _Names, line: int, log: ProblemLog) -> str:
-    """A well-formed tag, or an empty one, which counts as O."""
-    if isinstance(tag, int):
-        if not 0 <= tag < len(names.names):
-            log.dropped(line, f"tag {tag} is none of the {len(names.names)} that {names.file} names, read as O")
-            return ""
-        tag = names.names[tag]
-    if not WELL_FORMED.fullmatch(tag):
-        log.dropped(line, f"tag {shown(tag)} is malformed, read as O")
-        return ""
-    return tag
-
-
-def _names_beside(path: Path, line: int) -> _Names:
-    """The names of the tag numbers, from the first file beside `path` that has them."""
+def _names_beside(path: Path, line: int) -> tuple[str, tuple[str, ...]]:
+    """The first file beside `path` that has names of the tag numbers, and these names."""
     for name in _NAME_FILES:
         file = path.with_name(name)
         found = set(_names_in(file)) if file.is_file() else set()
         if len(found) > 1:
             raise AnynerError(f'{file}: has different names for "{KEY}": put those of {path.name} into a {_OWN_FILE} beside it')
         if found:
-            return _Names(name, found.pop())
+            return name, found.pop()
     raise AnynerError(
         f'{path}:{line}: "{KEY}" are numbers without names: put a dataset_info.json beside the file '
         f'(dataset.info.write_to_directory writes one), or a {_OWN_FILE} such as ["O", "B-PER", "I-PER"]'
@@ -136,11 +101,8 @@ def _features(content: object) -> Iterator[object]:
             yield feature
         case {"features": [*features]}:  # of a dataset card
             yield from (one for one in features if isinstance(one, dict) and one.get("name") == KEY)
-        case dict():
-            for part in content.values():
-                yield from _features(part)
-        case list():
-            for part in content:
+        case dict() | list():
+            for part in content.values() if isinstance(content, dict) else content:
                 yield from _features(part)
 
 

@@ -10,12 +10,12 @@ from anyner.corpora.conll import CONLL
 from anyner.corpora.corpus import Corpus, Format, grouped
 from anyner.corpora.dai import DAI
 from anyner.corpora.jsonl import JSONL, JSONL_TOKENS
-from anyner.corpora.spans import SPANS
+from anyner.corpora.jsonlist import SPANS, W2NER
 from anyner.corpora.textfiles import head_of
-from anyner.corpora.w2ner import W2NER
 from anyner.errors import AnynerError
 
 FORMATS: tuple[Format, ...] = (JSONL, JSONL_TOKENS, CONLL, BRAT, SPANS, W2NER, DAI)
+_BY_NAME = {one.name: one for one in FORMATS}
 _SPLIT_NAMES = {"train": ("train",), "dev": ("dev", "valid", "validation"), "test": ("test",)}
 
 
@@ -30,10 +30,9 @@ class Splits:
 
 def format_named(name: str) -> Format:
     """The format of that name."""
-    for one in FORMATS:
-        if one.name == name:
-            return one
-    raise AnynerError(f"unknown format {name!r}: choose one of {', '.join(one.name for one in FORMATS)}")
+    if name not in _BY_NAME:
+        raise AnynerError(f"unknown format {name!r}: choose one of {', '.join(_BY_NAME)}")
+    return _BY_NAME[name]
 
 
 def read(path: str | Path, format: str | None = None) -> Corpus:  # noqa: A002
@@ -42,9 +41,9 @@ def read(path: str | Path, format: str | None = None) -> Corpus:  # noqa: A002
     Lines that are not well formed are problems of the corpus; a file of which nothing can be read is an error.
     """
     path = Path(path)
-    chosen = _recognised(path) if format is None else format_named(format)
     if not path.exists():
         raise AnynerError(f"{path}: no such file or folder")
+    chosen = _recognised(path) if format is None else format_named(format)
     if path.is_dir() and chosen.name != "brat":
         raise AnynerError(f"{path}: is a folder, but format {chosen.name} is a single file")
     corpus = chosen.read(path)
@@ -82,8 +81,6 @@ def _names(paths: list[Path]) -> str:
 
 
 def _recognised(path: Path) -> Format:
-    if not path.exists():
-        raise AnynerError(f"{path}: no such file or folder")
     head = "" if path.is_dir() else head_of(path)
     candidates = [one for one in FORMATS if one.recognises(path, head)]
     if len(candidates) == 1:
@@ -96,5 +93,6 @@ def _recognised(path: Path) -> Format:
             raise AnynerError(f"{path}: is a folder of several corpora ({_names(splits)}): name one of them")
         raise AnynerError(f"{path}: is a folder without .ann files, so not a brat corpus")
     what = "not in a known format" if head.strip() else "is empty"
-    known = ", ".join(one.name for one in FORMATS)
-    raise AnynerError(f"{path}: {what} ({known}); plain text must end in .txt; name the format with anyner convert --from FORMAT")
+    raise AnynerError(
+        f"{path}: {what} ({', '.join(_BY_NAME)}); plain text must end in .txt; name the format with anyner convert --from FORMAT"
+    )

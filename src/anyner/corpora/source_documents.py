@@ -1,14 +1,15 @@
-"""Source documents of several files: equal names in `doc` need not mean the same document."""
+"""Source documents, which the `doc` and `sentence` of documents name: told apart over several files, and read as context."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import count
+from itertools import count, takewhile
 
 from anyner.corpora.corpus import Corpus, Problem
 from anyner.document import Document
+from anyner.errors import AnynerError
 
 _Sentences = dict[int, str]
 """The text of each sentence of a source document; of two with the same number the last."""
@@ -25,16 +26,21 @@ def with_distinct_docs(files: Sequence[tuple[str, Corpus]]) -> list[Corpus]:
     result = []
     for path, corpus in files:
         sources = _sources(corpus)
-        clashing = [doc for doc, sentences in sources.items() if not _agree(sentences, known[doc])]
-        new = {
-            doc: next(name for name in _names(doc) if name not in sources and _agree(sources[doc], known[name]))
-            for doc in clashing
-        }
+        new: dict[str, str] = {}
+        for doc, sentences in sources.items():
+            if not _agree(sentences, known[doc]):
+                # the first name that is free, or that names the same document in an earlier file
+                names = (f"{doc} ({number})" for number in count(2))
+                new[doc] = next(name for name in names if name not in sources and _agree(sentences, known[name]))
         documents = tuple(replace(one, doc=new[one.doc]) if one.doc in new else one for one in corpus)
         for doc, sentences in _sources(documents).items():
             known[doc].update(sentences)
-        problems = [Problem(path, 1, _message(new), kept=True)] if new else []
-        result.append(Corpus(documents, (*corpus.problems, *problems)))
+        problems = list(corpus.problems)
+        if new:
+            old, name = next(iter(new.items()))
+            what = f"{len(new)} `doc` names already name other texts in an earlier file, e.g. {old!r}: renamed to {name!r}"
+            problems.append(Problem(path, 1, what, kept=True))
+        result.append(Corpus(documents, tuple(problems)))
     return result
 
 
@@ -51,11 +57,28 @@ def _agree(some: _Sentences, others: _Sentences) -> bool:
     return all(others.get(sentence, text) == text for sentence, text in some.items())
 
 
-def _names(doc: str) -> Iterator[str]:
-    """The first one that is free, or that names the same document in an earlier file, is used."""
-    return (f"{doc} ({number})" for number in count(2))
+def neighbours_attached(documents: Sequence[Document], sentences: int, pool: Sequence[Document] = ()) -> tuple[Document, ...]:
+    """The documents with up to `sentences` neighbours each side as `before` and `after`.
+
+    Neighbours have the same `doc` and follow each other without a gap; they are looked up in the documents and the pool.
+    A document that has context already, or no `doc` and `sentence`, stays as it is.
+    """
+    if sentences < 0:
+        raise AnynerError(f"the number of neighbouring sentences cannot be negative, got {sentences}")
+    texts = {(one.doc, one.sentence): one.text for one in (*pool, *documents)}
+    return tuple(_with_neighbours(document, sentences, texts) for document in documents)
 
 
-def _message(new: Mapping[str, str]) -> str:
-    first = next(iter(new))
-    return f"{len(new)} `doc` names already name other texts in an earlier file, e.g. {first!r}: renamed to {new[first]!r}"
+def _with_neighbours(document: Document, sentences: int, texts: dict[tuple[str | None, int | None], str]) -> Document:
+    if document.doc is None or document.sentence is None or document.before or document.after:
+        return document
+    place = document.sentence
+    before = _run(document.doc, range(place - 1, place - 1 - sentences, -1), texts)
+    after = _run(document.doc, range(place + 1, place + 1 + sentences), texts)
+    if not before and not after:
+        return document
+    return replace(document, before=" ".join(reversed(before)), after=" ".join(after))
+
+
+def _run(doc: str, places: Iterable[int], texts: dict[tuple[str | None, int | None], str]) -> list[str]:
+    return [texts[key] for key in takewhile(texts.__contains__, ((doc, place) for place in places))]

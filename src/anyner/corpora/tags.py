@@ -1,4 +1,4 @@
-"""Tags to spans: IOB1, IOB2 and the IOBES family (BIOES, BMES, BILOU, BMEWO), told apart by the tags of a whole file."""
+"""Tags to entities: IOB1, IOB2 and the IOBES family (BIOES, BMES, BILOU, BMEWO), told apart by the tags of a whole file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from anyner.corpora.annotation import Claim, ProblemLog, annotated, shown
+from anyner.corpora.annotation import Claim, annotated, shown
+from anyner.corpora.corpus import ProblemLog
 from anyner.document import Document
 
 WELL_FORMED = re.compile(r"O|[BIESMLUW]-.+")
@@ -14,20 +15,32 @@ _SINGLE, _LAST, _INSIDE = frozenset("SUW"), frozenset("EL"), frozenset("IM")
 
 
 @dataclass(frozen=True, slots=True)
-class TaggedWord:
-    line: int
-    word: str
-    tag: str
-    """Well formed, or empty where the file has none that is."""
-    pos: str = ""
-    """Its part of speech, or empty where the file has none."""
+class TaggedDocument:
+    """A document whose entities are still tags: which scheme they follow shows only in all tags of the file."""
+
+    bare: Document
+    tags: tuple[str, ...]
+    """One for each word: well formed, or empty, which counts as O."""
+    lines: tuple[int, ...]
+    """Where the tags are in the file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    label: str
-    start: int
-    end: int
+def checked_tag(tag: str, line: int, log: ProblemLog) -> str:
+    """The tag, or an empty one where it is malformed."""
+    if WELL_FORMED.fullmatch(tag):
+        return tag
+    log.dropped(line, f"tag {shown(tag)} is malformed, read as O")
+    return ""
+
+
+def tags_to_entities(read: Sequence[Document | TaggedDocument], log: ProblemLog) -> Iterator[Document]:
+    """The documents of a file in their order, tags turned into entities."""
+    scheme = _scheme([one.tags for one in read if isinstance(one, TaggedDocument)])
+    for one in read:
+        if isinstance(one, TaggedDocument):
+            yield annotated(one.bare, list(_claims(one, scheme, log)), log, in_words=True)
+        else:
+            yield one
 
 
 def _parts(tag: str) -> tuple[str, str]:
@@ -35,7 +48,7 @@ def _parts(tag: str) -> tuple[str, str]:
     return prefix, label
 
 
-def scheme_of(sentences: Sequence[Sequence[str]]) -> str:
+def _scheme(sentences: Sequence[Sequence[str]]) -> str:
     """`IOBES` if a tag of that family occurs; `IOB1` if `B-` only parts neighbours of one label; else `IOB2`."""
     prefixes = {_parts(tag)[0] for tags in sentences for tag in tags}
     if prefixes - {"", "O", "B", "I"}:
@@ -52,34 +65,22 @@ def scheme_of(sentences: Sequence[Sequence[str]]) -> str:
     return "IOB1" if opened_by_inside else "IOB2"
 
 
-def with_tagged_entities(bare: Document, words: Sequence[TaggedWord], scheme: str, log: ProblemLog) -> Document:
-    """The document with the entities that the tags of its words mark."""
-    spans = list(entities_of(words, scheme, log))
-    claims = [Claim(words[span.start].line, span.label, [(span.start, span.end)]) for span in spans]
-    return annotated(bare, claims, log, in_words=True)
-
-
-def entities_of(words: Sequence[TaggedWord], scheme: str, log: ProblemLog) -> Iterator[Span]:
+def _claims(document: TaggedDocument, scheme: str, log: ProblemLog) -> Iterator[Claim]:
     """The spans of well-formed tags. A span that opens or closes against the scheme is kept, and a problem."""
     start, open_label = 0, ""
-    for place, word in enumerate(words):
-        prefix, label = _parts(word.tag)
+    lines = document.lines
+    for place, tag in enumerate((*document.tags, "")):
+        prefix, label = _parts(tag)
         continues = bool(open_label) and label == open_label and (prefix in _INSIDE or prefix in _LAST)
         if open_label and not continues:
-            _tell_if_unclosed(words[place - 1], scheme, log)
-            yield Span(open_label, start, place)
+            if scheme == "IOBES":
+                last = shown(document.tags[place - 1])
+                log.kept(lines[place - 1], f"tag {last} is the last of an entity, which in IOBES it should not be")
+            yield Claim(lines[start], open_label, [(start, place)])
         if not continues:
             start, open_label = place, label
             if (prefix in _INSIDE and scheme != "IOB1") or prefix in _LAST:
-                log.kept(word.line, f"tag {shown(word.tag)} opens an entity, which in {scheme} it should not")
+                log.kept(lines[place], f"tag {shown(tag)} opens an entity, which in {scheme} it should not")
         if open_label and (prefix in _LAST or prefix in _SINGLE):
-            yield Span(open_label, start, place + 1)
+            yield Claim(lines[start], open_label, [(start, place + 1)])
             open_label = ""
-    if open_label:
-        _tell_if_unclosed(words[-1], scheme, log)
-        yield Span(open_label, start, len(words))
-
-
-def _tell_if_unclosed(last: TaggedWord, scheme: str, log: ProblemLog) -> None:
-    if scheme == "IOBES":
-        log.kept(last.line, f"tag {shown(last.tag)} is the last of an entity, which in IOBES it should not be")

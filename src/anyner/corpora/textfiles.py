@@ -5,43 +5,42 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
-import math
 import os
 import stat
 import uuid
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, TypeVar, cast
 
 from anyner.errors import AnynerError
 
+Item = TypeVar("Item")
 BYTE_ORDER_MARK = "\ufeff"
-_GZIP, _XZ = b"\x1f\x8b", b"\xfd7zXZ\x00"
+_Packed = gzip.GzipFile | lzma.LZMAFile
+_UNPACKERS: dict[bytes, Callable[[IO[bytes]], _Packed]] = {
+    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
+    b"\xfd7zXZ\x00": lzma.LZMAFile,
+}
+"""How packed files begin, and what unpacks them."""
 _READ_AT_ONCE = 1 << 17
 _NOT_UNICODE = "backslashreplace"  # in JSON a lone surrogate is written so; nowhere is it a reason to lose a run
 
 
 _UNPACKED, _UNPACKED_RATIO = 1_000_000_000, 20
 """A packed file may unpack to so many bytes, or to so many times its own size if that is more. Text rarely packs that well."""
-_LIMIT_VARIABLE = "ANYNER_MAX_UNPACKED_GB"
 
 
 @contextmanager
 def _bytes_of(path: Path) -> Iterator[IO[bytes]]:
     """The unpacked bytes of a file; packing is told from the first bytes, not from the name."""
     try:
-        with ExitStack() as opened:
-            plain = opened.enter_context(path.open("rb"))
-            first = plain.read(len(_XZ))
+        with path.open("rb") as plain:
+            first = plain.read(max(map(len, _UNPACKERS)))
             plain.seek(0)
-            if first.startswith(_GZIP):
-                yield _Unpacked.buffered(opened.enter_context(gzip.GzipFile(fileobj=plain)), path)
-            elif first.startswith(_XZ):
-                yield _Unpacked.buffered(opened.enter_context(lzma.LZMAFile(plain)), path)
-            else:
-                yield plain
+            unpacker = next((unpacker for mark, unpacker in _UNPACKERS.items() if first.startswith(mark)), None)
+            yield plain if unpacker is None else io.BufferedReader(_Unpacked(unpacker(plain), path), _READ_AT_ONCE)
     except FileNotFoundError:
         raise AnynerError(f"{path}: no such file") from None
     except MemoryError:
@@ -53,13 +52,9 @@ def _bytes_of(path: Path) -> Iterator[IO[bytes]]:
 class _Unpacked(io.RawIOBase):
     """What a packed file holds, up to a limit: a few kilobytes can unpack to more than any memory."""
 
-    def __init__(self, stream: gzip.GzipFile | lzma.LZMAFile, path: Path) -> None:
+    def __init__(self, stream: _Packed, path: Path) -> None:
         self._stream, self._path = stream, path
-        self._left = self._limit = _unpacked_limit(path)
-
-    @classmethod
-    def buffered(cls, stream: gzip.GzipFile | lzma.LZMAFile, path: Path) -> IO[bytes]:
-        return io.BufferedReader(cls(stream, path), _READ_AT_ONCE)
+        self._left = self._limit = max(_UNPACKED, _UNPACKED_RATIO * path.stat().st_size)
 
     def readable(self) -> bool:
         return True
@@ -69,23 +64,8 @@ class _Unpacked(io.RawIOBase):
         buffer[: len(data)] = data
         self._left -= len(data)
         if self._left < 0:
-            raise AnynerError(
-                f"{self._path}: unpacks to more than {self._limit / 1e9:g} GB: unpack it first, or raise {_LIMIT_VARIABLE}"
-            )
+            raise AnynerError(f"{self._path}: unpacks to more than {self._limit / 1e9:g} GB: unpack it first")
         return len(data)
-
-
-def _unpacked_limit(path: Path) -> int:
-    chosen = os.environ.get(_LIMIT_VARIABLE)
-    if chosen is None:
-        return max(_UNPACKED, _UNPACKED_RATIO * path.stat().st_size)
-    try:
-        limit = float(chosen)
-    except ValueError:
-        limit = 0.0
-    if not 0.0 < limit < math.inf:
-        raise AnynerError(f"{_LIMIT_VARIABLE}: expected a number of gigabytes above 0, got {chosen!r}")
-    return int(limit * 1e9)
 
 
 def _decoded(data: bytes, path: Path, first_line: int) -> str:
@@ -134,6 +114,11 @@ def write_chunks(path: Path, chunks: Iterable[str]) -> None:
         raise AnynerError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
+def chunk_writer(chunks_of: Callable[[Iterable[Item]], Iterable[str]]) -> Callable[[Iterable[Item], Path], None]:
+    """A function that writes documents, or other items, to one file."""
+    return lambda items, path: write_chunks(path, chunks_of(items))
+
+
 def temporary_beside(target: Path) -> Path:
     """A name that nothing has yet, in the folder of the target so that it can be renamed over it."""
     return target.with_name(f".anyner-{uuid.uuid4().hex}.tmp")
@@ -177,8 +162,7 @@ def packing(path: Path, suffix: str) -> Iterator[IO[bytes]]:
         plain = opened.enter_context(path.open("wb"))
         if suffix == ".gz":
             # No name and no time in the header: the same documents give the same bytes.
-            packed = opened.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=plain, mtime=0))
-            yield cast(IO[bytes], packed)
+            yield cast(IO[bytes], opened.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=plain, mtime=0)))
         elif suffix == ".xz":
             yield opened.enter_context(lzma.LZMAFile(plain, "wb"))
         else:

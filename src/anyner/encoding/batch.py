@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from anyner.encoding.examples import Example, gold_of
-from anyner.encoding.features import UNKNOWN, FeatureVocabulary
 from anyner.encoding.gold import Gold, SoftLabels
 from anyner.encoding.pieces import Frame
+from anyner.encoding.shapes import UNKNOWN, ShapeVocabulary
 from anyner.text.windows import Pieces, Window
 
 Integers = NDArray[np.int64]
@@ -23,21 +23,11 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class FeatureIds:
-    """Rows of the optional word features; None for those that are off."""
-
-    pos: Tensor | None = None  # (B, M)
-    shapes: Tensor | None = None  # (B, M)
-    vectors: Tensor | None = None  # (B, M)
-
-
-@dataclass(frozen=True, slots=True)
 class Batch:
     """B windows, padded: S pieces, M words."""
 
     piece_ids: Tensor  # (B, S)
-    piece_mask: Tensor  # (B, S) bool: prompt and padding are False
-    attention_mask: Tensor  # (B, S) bool: what the encoder attends to; padding is False
+    piece_mask: Tensor  # (B, S) bool: padding is False
     first_piece: Tensor  # (B, M) index of the word's first piece
     last_piece: Tensor  # (B, M) index of its last piece, inclusive
     word_mask: Tensor  # (B, M) bool
@@ -46,14 +36,14 @@ class Batch:
     lengths: tuple[int, ...]
     """Words of each window, on the host."""
     piece_lengths: tuple[int, ...]
-    """Pieces of each window, special and prompt ones included, on the host."""
+    """Pieces of each window, special ones included, on the host."""
     most_pieces: int
     """Pieces of the batch's longest word, on the host."""
     has_cls: bool
     """Whether each row starts with a special piece such as [CLS]."""
     windows: tuple[Window, ...]
     gold: Gold | None = None
-    features: FeatureIds | None = None
+    shapes: Tensor | None = None  # (B, M) rows of the words' shapes, if the encoder reads them
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -63,44 +53,40 @@ class Batch:
         if device.type == "cpu":
             return self
         soft_labels = self.gold.soft_labels if self.gold is not None else None
-        records: list[_Record | None] = [self, self.gold, self.features, soft_labels]
-        places = [(number, name) for number, record in enumerate(records) for name in _tensor_fields(record)]
-        on_device: list[dict[str, Any]] = [{} for _ in records]
+        held = (self, self.gold, soft_labels)
+        tensors = [(n, name, tensor) for n, record in enumerate(held) for name, tensor in _tensors_in(record)]
+        on_device: list[dict[str, Any]] = [{}, {}, {}]
         for masks in (False, True):
-            fields = [(n, name) for n, name in places if (getattr(records[n], name).dtype == torch.bool) == masks]
-            copies = _copied([getattr(records[n], name) for n, name in fields], device)
-            for (number, name), copy in zip(fields, copies, strict=True):
-                on_device[number][name] = copy
-        soft_labels = replace(soft_labels, **on_device[3]) if soft_labels is not None else None
-        gold = replace(self.gold, **on_device[1], soft_labels=soft_labels) if self.gold is not None else None
-        features = replace(self.features, **on_device[2]) if self.features is not None else None
-        return replace(self, gold=gold, features=features, **on_device[0])
+            alike = [(n, name, tensor) for n, name, tensor in tensors if (tensor.dtype == torch.bool) == masks]
+            copies = _copied([tensor for *_, tensor in alike], device)
+            for (n, name, _), copy in zip(alike, copies, strict=True):
+                on_device[n][name] = copy
+        if soft_labels is not None:
+            on_device[1]["soft_labels"] = replace(soft_labels, **on_device[2])
+        if self.gold is not None:
+            on_device[0]["gold"] = replace(self.gold, **on_device[1])
+        return replace(self, **on_device[0])
 
 
-_Record = Batch | Gold | FeatureIds | SoftLabels
+def batch_of(windows: Sequence[Window], frame: Frame, shapes: ShapeVocabulary | None = None) -> Batch:
+    """The padded batch; a row is prefix, context before, the words, suffix, context after.
 
-
-def batch_of(windows: Sequence[Window], frame: Frame, prompt: Pieces = (), features: FeatureVocabulary | None = None) -> Batch:
-    """The padded batch; a row is prefix, context before, the words, suffix, context after, prompt.
-
-    A separator stands between a window and its context, and before the first word of a line. The prompt is attended to, but not
-    part of `piece_mask`. `features` are the encoder's.
+    A separator stands between a window and its context, and before the first word of a line. `shapes` are the encoder's.
     """
     separator = frame.suffix[-1:]
     starts = [(*frame.prefix, *window.before, *(separator if window.before else ())) for window in windows]
-    ends = [(*frame.suffix, *window.after, *(separator if window.after else ()), *prompt) for window in windows]
+    ends = [(*frame.suffix, *window.after, *(separator if window.after else ())) for window in windows]
     rows = [[*s, *_own_pieces(w, separator), *e] for s, w, e in zip(starts, windows, ends, strict=True)]
     lengths = np.array([len(window.pieces) for window in windows])  # (B,)
     piece_lengths = np.array([len(row) for row in rows])  # (B,)
     first, last = _word_pieces(windows, lengths, np.array([len(start) for start in starts]), len(separator))
     word_mask = np.arange(lengths.max()) < lengths[:, None]
-    attention_mask = np.arange(piece_lengths.max()) < piece_lengths[:, None]
+    piece_mask = np.arange(piece_lengths.max()) < piece_lengths[:, None]
     longest_first = np.argsort(-lengths, kind="stable")  # (B,)
     flat = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(piece_lengths.sum()))
     return Batch(
-        piece_ids=_padded(flat, attention_mask, frame.pad),
-        piece_mask=torch.from_numpy(np.arange(piece_lengths.max()) < (piece_lengths - len(prompt))[:, None]),
-        attention_mask=torch.from_numpy(attention_mask),
+        piece_ids=_padded(flat, piece_mask, frame.pad),
+        piece_mask=torch.from_numpy(piece_mask),
         first_piece=_padded(first, word_mask, 0),
         last_piece=_padded(last, word_mask, 0),
         word_mask=torch.from_numpy(word_mask),
@@ -111,15 +97,7 @@ def batch_of(windows: Sequence[Window], frame: Frame, prompt: Pieces = (), featu
         most_pieces=int((last - first).max()) + 1,
         has_cls=bool(frame.prefix),
         windows=tuple(windows),
-        features=_feature_ids(windows, features, word_mask) if features is not None else None,
-    )
-
-
-def _feature_ids(windows: Sequence[Window], features: FeatureVocabulary, word_mask: Flags) -> FeatureIds:
-    return FeatureIds(
-        pos=_padded(features.tag_rows(windows), word_mask, UNKNOWN) if features.tags else None,
-        shapes=_padded(features.shape_rows(windows), word_mask, UNKNOWN) if features.shapes else None,
-        vectors=_padded(features.vector_rows(windows), word_mask, UNKNOWN) if features.vector_width else None,
+        shapes=_padded(shapes.rows(windows), word_mask, UNKNOWN) if shapes is not None else None,
     )
 
 
@@ -148,12 +126,9 @@ def _word_pieces(windows: Sequence[Window], lengths: Integers, before: Integers,
     return stops - sizes, stops - 1
 
 
-def training_batch(
-    examples: Sequence[Example], frame: Frame, prompt: Pieces = (), features: FeatureVocabulary | None = None
-) -> Batch:
+def training_batch(examples: Sequence[Example], frame: Frame, shapes: ShapeVocabulary | None = None) -> Batch:
     """The padded batch with its gold entities."""
-    gold = gold_of(examples)
-    return replace(batch_of([example.window for example in examples], frame, prompt, features), gold=gold)
+    return replace(batch_of([example.window for example in examples], frame, shapes), gold=gold_of(examples))
 
 
 def _padded(values: Integers, mask: Flags, fill: int) -> Tensor:
@@ -162,8 +137,10 @@ def _padded(values: Integers, mask: Flags, fill: int) -> Tensor:
     return torch.from_numpy(padded)
 
 
-def _tensor_fields(record: _Record | None) -> list[str]:
-    return [name for name in record.__slots__ if isinstance(getattr(record, name), Tensor)] if record is not None else []
+def _tensors_in(record: Batch | Gold | SoftLabels | None) -> Iterator[tuple[str, Tensor]]:
+    for name in record.__slots__ if record is not None else ():
+        if isinstance(tensor := getattr(record, name), Tensor):
+            yield name, tensor
 
 
 def _copied(tensors: Sequence[Tensor], device: torch.device) -> list[Tensor]:

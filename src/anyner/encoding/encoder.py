@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,15 +11,15 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from transformers import PreTrainedModel
 
-from anyner.document import Document
 from anyner.encoding.batch import Batch
 from anyner.encoding.config import EncoderConfig
-from anyner.encoding.feature_layer import FeatureLayer, learned_features
-from anyner.encoding.features import FeatureVocabulary
 from anyner.encoding.pooling import pool
-from anyner.errors import AnynerError
-from anyner.text.config import TextConfig
+from anyner.encoding.shapes import ShapeVocabulary
 from anyner.text.windows import Window
+
+DROPOUT, SHAPE_DROPOUT = 0.1, 0.2
+_POSITION_TABLES = ("position_embeddings", "embed_positions")
+"""How the position tables of all encoders are called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,30 +65,20 @@ class Tables:
 
 
 class Encoder(nn.Module):
-    def __init__(self, config: EncoderConfig, pretrained: PreTrainedModel, features: FeatureVocabulary | None = None) -> None:
-        """`features` are the vocabularies of the word features, if any are on."""
+    def __init__(self, config: EncoderConfig, pretrained: PreTrainedModel, shapes: ShapeVocabulary | None = None) -> None:
+        """`shapes` are the word shapes that it knows, if it reads any."""
         super().__init__()
-        there = getattr(pretrained.config, "num_hidden_layers", config.layers)
-        if config.layers > there:
-            raise AnynerError(f"encoder.layers is {config.layers}, but the encoder has {there}")
         self.config = config
-        self.features = features
+        self.shapes = shapes
         self.pretrained: PreTrainedModel = pretrained
         self.piece_width = int(pretrained.config.hidden_size)
-        self.word_layer = WordLayer(config, self.piece_width, features)
+        self.word_layer = WordLayer(config, self.piece_width, shapes)
         self.width = self.word_layer.width
 
     def encode(self, batch: Batch) -> Tensor:
         """Piece vectors (B, S, d), which a frozen stage caches."""
-        padded = len(set(batch.piece_lengths)) > 1
-        output = self.pretrained(
-            input_ids=batch.piece_ids,
-            attention_mask=batch.attention_mask.long() if padded else None,
-            output_hidden_states=self.config.layers > 1,
-        )
-        if self.config.layers == 1:
-            return output.last_hidden_state  # type: ignore[no-any-return]
-        return torch.stack(output.hidden_states[-self.config.layers :]).mean(0)
+        mask = batch.piece_mask.long() if len(set(batch.piece_lengths)) > 1 else None
+        return self.pretrained(input_ids=batch.piece_ids, attention_mask=mask).last_hidden_state  # type: ignore[no-any-return]
 
     def states(self, pieces: Tensor, batch: Batch) -> States:
         """Words from pieces: the half that always trains."""
@@ -128,9 +117,6 @@ class Encoder(nn.Module):
         return int(limit) if limit else None
 
 
-_POSITION_TABLES = ("position_embeddings", "embed_positions")
-
-
 def _position_offset(positions: nn.Embedding | None) -> int:
     if positions is None:
         return 0
@@ -140,51 +126,34 @@ def _position_offset(positions: nn.Embedding | None) -> int:
     return positions.padding_idx + 1 if positions.padding_idx is not None else 0  # RoBERTa and MPNet kinds; BERT has none
 
 
-def new_encoder(config: EncoderConfig, pretrained: PreTrainedModel, documents: Sequence[Document], text: TextConfig) -> Encoder:
-    """The encoder of a new model; the vocabularies of its word features come from the documents."""
-    vocabulary, vectors = learned_features(config.features, documents, text)
-    encoder = Encoder(config, pretrained, vocabulary)
-    if vectors is not None and encoder.word_layer.features is not None:
-        encoder.word_layer.features.start_vectors(vectors)
-    return encoder
-
-
 class WordLayer(nn.Module):
-    """Pooling to words, dropout and, if set, word features and a BiLSTM."""
+    """Pooling to words, dropout and, if set, word shapes and a BiLSTM."""
 
-    def __init__(self, config: EncoderConfig, piece_width: int, features: FeatureVocabulary | None = None) -> None:
+    def __init__(self, config: EncoderConfig, piece_width: int, shapes: ShapeVocabulary | None = None) -> None:
         super().__init__()
         self.pooling = config.pooling
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout, self.shape_dropout = nn.Dropout(DROPOUT), nn.Dropout(SHAPE_DROPOUT)
         self.width = piece_width
-        self.features: FeatureLayer | None = None
+        self.shapes: nn.Embedding | None = None
         self.joined: nn.Linear | None = None
-        whole_width = piece_width
-        if config.features.used:
-            assert features is not None, "word features need their vocabularies"
-            self.features = FeatureLayer(config.features, features)
-            whole_width += self.features.width
+        if config.word_shapes:
+            assert shapes is not None, "word shapes need their vocabulary"
+            self.shapes = nn.Embedding(len(shapes), config.word_shapes)
+            nn.init.normal_(self.shapes.weight, std=0.02)
             if not config.lstm_layers:
-                self.joined = _mapped_back(whole_width, piece_width)
+                self.joined = _mapped_back(piece_width + config.word_shapes, piece_width)
         self.lstm: nn.LSTM | None = None
         if config.lstm_layers:
-            self.width = config.lstm_width or piece_width
-            if self.width % 2:
-                raise AnynerError(f"encoder.lstm_width must be even, got {self.width}")
-            self.lstm = nn.LSTM(
-                whole_width,
-                self.width // 2,
-                config.lstm_layers,
-                batch_first=True,
-                bidirectional=True,
-                dropout=config.dropout if config.lstm_layers > 1 else 0.0,
-            )
+            self.width = piece_width // 2 * 2
+            between = DROPOUT if config.lstm_layers > 1 else 0.0
+            size = (piece_width + config.word_shapes, self.width // 2, config.lstm_layers)
+            self.lstm = nn.LSTM(*size, batch_first=True, bidirectional=True, dropout=between)
 
     def forward(self, pieces: Tensor, batch: Batch) -> Tensor:
         words = self.dropout(pool(pieces, batch.first_piece, batch.last_piece, self.pooling, batch.most_pieces))  # (B, M, d)
-        if self.features is not None:
-            assert batch.features is not None, "the batch was made without the encoder's features"
-            words = torch.cat((words, self.features(batch.features).to(words.dtype)), dim=-1)
+        if self.shapes is not None:
+            assert batch.shapes is not None, "the batch was made without the encoder's word shapes"
+            words = torch.cat((words, self.shape_dropout(self.shapes(batch.shapes)).to(words.dtype)), dim=-1)
         if self.joined is not None:
             return self.joined(words)  # type: ignore[no-any-return]
         if self.lstm is None:
@@ -198,7 +167,7 @@ class WordLayer(nn.Module):
 
 
 def _mapped_back(width: int, piece_width: int) -> nn.Linear:
-    """Starts near the identity on the encoder's vector, with small weights for the features, to keep what is pretrained."""
+    """Starts near the identity on the encoder's vector, with small weights for the shapes, to keep what is pretrained."""
     layer = nn.Linear(width, piece_width)
     nn.init.normal_(layer.weight, std=0.02)
     nn.init.eye_(layer.weight[:, :piece_width].detach())

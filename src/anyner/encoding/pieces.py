@@ -9,23 +9,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections import OrderedDict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 from unicodedata import normalize
 
 from tokenizers import Tokenizer
 
 from anyner.encoding.tokenizer_limits import MOST_BYTES, check_tokenizer
 from anyner.encoding.untrusted import read_json
-from anyner.errors import AnynerError
+from anyner.errors import AnynerError, first_line
 from anyner.text.windows import Pieces
 
 _REMEMBERED = 200_000
-_SHORTENED = 10_000
-"""More than waiting windows can hold: a shortened word takes 64 pieces."""
 _MOST_PIECES = 64
 """A word of more pieces keeps its first three quarters and its end: ten thousand letters in a row are a word, not a document."""
 _LONGEST_UNKNOWN = 64
@@ -35,7 +33,7 @@ _MOST_CHARACTERS = 1024
 _LONGEST_REMEMBERED = 100
 """Longer words are not cached: they are rarely repeated, and one may have a million characters."""
 
-_LONGEST_REASON = 200
+TOKENIZER_SETTINGS = "tokenizer_config.json"
 
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]+")
 _ALPHABETIC = "0-9A-Za-z\u00aa\u00b5\u00ba\u00c0-\u052f\u1c80-\u1c8f\u1d00-\u1fff\u2c60-\u2c7f\ua640-\ua69f\ua720-\ua7ff"
@@ -69,27 +67,10 @@ def _abridged(word: str) -> str:
     return word[: _MOST_CHARACTERS - end] + word[-end:]
 
 
-class ShortenedWords(Collection[str]):
-    """Words that were too long to be read whole: the newest ones, each as its start and its end."""
+class Shortened(tuple[int, ...]):
+    """The pieces of a word that was too long to be read whole."""
 
-    def __init__(self) -> None:
-        self._words: OrderedDict[str, None] = OrderedDict()
-
-    def add(self, word: str) -> None:
-        key = _abridged(word)
-        self._words[key] = None
-        self._words.move_to_end(key)
-        while len(self._words) > _SHORTENED:
-            self._words.popitem(last=False)
-
-    def __contains__(self, word: object) -> bool:
-        return isinstance(word, str) and _abridged(word) in self._words
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._words)
-
-    def __len__(self) -> int:
-        return len(self._words)
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +95,6 @@ class PieceVocabulary:
         self._reserved = {piece for piece, token in tokenizer.get_added_tokens_decoder().items() if token.special}
         self._known: dict[str, Pieces] = {}
         self._most = _MOST_PIECES
-        self.shortened = ShortenedWords()
 
     def limit(self, pieces: int) -> None:
         """No word may have more pieces than fit into a window."""
@@ -132,13 +112,13 @@ class PieceVocabulary:
             return [known[word] for word in words]
 
     def _learn(self, words: Sequence[str]) -> dict[str, Pieces]:
-        """The pieces of these words, cached unless a word is long or was not read whole."""
+        """The pieces of these words, cached unless a word is long."""
         known = self._known  # another thread may replace it meanwhile
         distinct = dict.fromkeys(words)
         found = {word: pieces for word in distinct if (pieces := known.get(word))}
         new = [word for word in distinct if word not in found]
         learned = dict(zip(new, self._read(new), strict=True))
-        kept = {w: pieces for w, pieces in learned.items() if len(w) <= _LONGEST_REMEMBERED and w not in self.shortened}
+        kept = {word: pieces for word, pieces in learned.items() if len(word) <= _LONGEST_REMEMBERED}
         if len(known) + len(kept) > _REMEMBERED:
             self._known = found | kept
         else:
@@ -161,24 +141,21 @@ class PieceVocabulary:
         return [tuple(encoding.ids) or (self.frame.unknown,) for encoding in encodings]
 
     def _fitting(self, word: str, pieces: Pieces) -> Pieces:
-        """The pieces, none of them special, or as many as a word may have; a word that is not read whole is noted."""
+        """The pieces, none of them special, or as many as a word may have; `Shortened` if the word is not read whole."""
         if not self._reserved.isdisjoint(pieces):
             pieces = tuple(self.frame.unknown if piece in self._reserved else piece for piece in pieces)
         if len(pieces) > self._most:
             end = self._most // 4
-            self.shortened.add(word)
-            return pieces[: self._most - end] + pieces[len(pieces) - end :]
-        if len(word) > _MOST_CHARACTERS or (len(word) > _LONGEST_UNKNOWN and pieces == (self.frame.unknown,)):
-            self.shortened.add(word)
-        return pieces
+            return Shortened(pieces[: self._most - end] + pieces[len(pieces) - end :])
+        not_read = len(word) > _MOST_CHARACTERS or (len(word) > _LONGEST_UNKNOWN and pieces == (self.frame.unknown,))
+        return Shortened(pieces) if not_read else pieces
 
     def save(self, folder: Path) -> None:
         self.tokenizer.save(str(folder / "tokenizer.json"))
-        plain = {"tokenizer_class": "PreTrainedTokenizerFast"}
-        for name, piece in (("pad_token", self.frame.pad), ("unk_token", self.frame.unknown)):
-            if token := self.tokenizer.id_to_token(piece):
-                plain[name] = token
-        (folder / "tokenizer_config.json").write_text(json.dumps(plain, indent=2) + "\n", encoding="utf-8")
+        named = {"pad_token": self.frame.pad, "unk_token": self.frame.unknown}
+        tokens = {name: token for name, piece in named.items() if (token := self.tokenizer.id_to_token(piece))}
+        plain = {"tokenizer_class": "PreTrainedTokenizerFast", **tokens}
+        (folder / TOKENIZER_SETTINGS).write_text(json.dumps(plain, indent=2) + "\n", encoding="utf-8")
 
     def check_fits(self, rows: int, where: str) -> None:
         """Refuses a tokenizer with more pieces than the encoder's embedding has rows."""
@@ -196,31 +173,27 @@ class PieceVocabulary:
             raise AnynerError(f"{folder}: no tokenizer.json")
         plain = read_json(path, MOST_BYTES, "not a tokenizer")
         check_tokenizer(plain, str(path))
-        names = _special_names(folder / "tokenizer_config.json")
+        settings = tokenizer_settings(folder)
         try:
             tokenizer = Tokenizer.from_str(json.dumps(plain, ensure_ascii=False))  # from the checked content: the file may change
-            pad, unknown = (tokenizer.token_to_id(names[key]) if key in names else None for key in ("pad_token", "unk_token"))
-            return cls(tokenizer, pad, unknown)
+            return cls(tokenizer, *(_special_piece(tokenizer, settings.get(key)) for key in ("pad_token", "unk_token")))
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # the library raises a bare Exception, and where it panics a BaseException
-            reason = next(iter(str(error).splitlines()), type(error).__name__)
-            raise AnynerError(f"{path}: not a tokenizer: {reason[:_LONGEST_REASON]}") from None
+            raise AnynerError(f"{path}: not a tokenizer: {first_line(error)}") from None
 
 
-def _special_names(path: Path) -> dict[str, str]:
-    if not path.is_file():
-        return {}
-    plain = read_json(path)
+def tokenizer_settings(folder: Path) -> dict[str, Any]:
+    path = folder / TOKENIZER_SETTINGS
+    plain = read_json(path) if path.is_file() else {}
     if not isinstance(plain, dict):
         raise AnynerError(f"{path}: not the settings of a tokenizer")
-    names = {}
-    for key in ("pad_token", "unk_token"):
-        token = plain.get(key)
-        token = token.get("content") if isinstance(token, dict) else token
-        if isinstance(token, str):
-            names[key] = token
-    return names
+    return plain
+
+
+def _special_piece(tokenizer: Tokenizer, token: Any) -> int | None:
+    name = token.get("content") if isinstance(token, dict) else token
+    return tokenizer.token_to_id(name) if isinstance(name, str) else None
 
 
 def _frame(tokenizer: Tokenizer, pad: int | None, unknown: int | None) -> Frame:

@@ -23,27 +23,28 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_L
 from transformers.models.auto.tokenization_auto import TOKENIZER_MAPPING_NAMES
 from transformers.utils.logging import disable_progress_bar
 
-from anyner.encoding.config import EncoderConfig, ScratchConfig
-from anyner.encoding.pieces import PieceVocabulary
+from anyner.encoding.config import EncoderConfig
+from anyner.encoding.pieces import TOKENIZER_SETTINGS, PieceVocabulary, tokenizer_settings
 from anyner.encoding.stored import budget_of, not_finite, stored_shapes
 from anyner.encoding.untrusted import ENCODER_KINDS, Budget, encoder_settings, read_json
 from anyner.encoding.wordpieces import learned_pieces
-from anyner.errors import AnynerError
+from anyner.errors import AnynerError, first_line
 
 disable_progress_bar()
+_SCRATCH_LAYERS, _SCRATCH_PIECES = 2, 4000
+"""Of an encoder that is trained from scratch."""
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 _TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
 """Every folder with a tokenizer has one of these."""
 _MOST_INDEX = 64 << 20
-_LONGEST_REASON = 300
 _GENERIC_TOKENIZERS = {"PreTrainedTokenizer", "TokenizersBackend", "HerbertTokenizer", "MBart50Tokenizer", "XLMRobertaTokenizer"}
 
 
 def pretrained_encoder(config: EncoderConfig, texts: Iterable[str]) -> tuple[PreTrainedModel, PieceVocabulary]:
     """The encoder to start training from. `texts` are read only for the vocabulary of one trained from scratch."""
     if config.source == "from_scratch":
-        vocabulary = train_vocabulary(texts, config.scratch.vocabulary)
-        return encoder_from_config(_scratch_config(config.scratch, vocabulary)), vocabulary
+        vocabulary = train_vocabulary(texts)
+        return encoder_from_config(_scratch_config(config.scratch_width, vocabulary)), vocabulary
     name = _place(config.source)
     encoder = _encoder_half(load_pretrained(config.source))
     tokenizer = _tokenizer(name, str(encoder.config.model_type))
@@ -80,10 +81,7 @@ def _check_tokenizer_files(folder: Path) -> None:
         raise AnynerError(f"encoder.source: no tokenizer in {str(folder)!r}: no tokenizer file found")
     if (folder / "tokenizer.json").is_file():
         PieceVocabulary.load(folder)
-    path = folder / "tokenizer_config.json"
-    plain = read_json(path) if path.is_file() else {}
-    if not isinstance(plain, dict):
-        raise AnynerError(f"{path}: not the settings of a tokenizer")
+    path, plain = folder / TOKENIZER_SETTINGS, tokenizer_settings(folder)
     named = plain.get("tokenizer_class")
     known = _GENERIC_TOKENIZERS | {str(TOKENIZER_MAPPING_NAMES.get(kind)).removesuffix("Fast") for kind in ENCODER_KINDS}
     if named is not None and str(named).removesuffix("Fast") not in known:
@@ -93,24 +91,13 @@ def _check_tokenizer_files(folder: Path) -> None:
 
 
 def load_pretrained(source: str) -> PreTrainedModel:
-    """A whole checkpoint in float32, for heads that start from its decoder."""
-    model, missing = load_with_missing(source, AutoModel)
-    if new := sorted(name for name in missing if "pooler" not in name):  # which nothing here reads
-        warnings.warn(
-            f"encoder.source: {source} lacks {len(new)} weights, the first {new[0]}: they start from scratch",
-            stacklevel=2,
-        )
-    return model
-
-
-def load_with_missing(source: str, kind: type) -> tuple[PreTrainedModel, frozenset[str]]:
-    """The model, and the names of the weights that are not in the checkpoint: the library initialises those."""
+    """A whole checkpoint in float32, for heads that start from its decoder. Warns of weights that are not in it."""
     name = _place(source)
     local = Path(name).is_dir()
     budget = _checked_checkpoint(Path(name)) if local else nullcontext()
     try:
         with _quiet_libraries(), budget:
-            model, told = kind.from_pretrained(  # type: ignore[attr-defined]
+            model, told = AutoModel.from_pretrained(
                 name,
                 config=_checkpoint_config(name, local=local),
                 trust_remote_code=False,
@@ -125,7 +112,10 @@ def load_with_missing(source: str, kind: type) -> tuple[PreTrainedModel, frozens
         raise AnynerError(f"encoder.source: cannot load {name!r}: {_reason(error)}") from None
     if broken := not_finite(model.state_dict()):
         raise AnynerError(f"encoder.source: cannot load {name!r}: {broken} holds values that are not finite")
-    return model, frozenset(told["missing_keys"])
+    if new := sorted(key for key in told["missing_keys"] if "pooler" not in key):  # which nothing here reads
+        told_of = f"encoder.source: {source} lacks {len(new)} weights, the first {new[0]}: they start from scratch"
+        warnings.warn(told_of, stacklevel=2)
+    return model
 
 
 def _checkpoint_config(name: str, *, local: bool) -> PreTrainedConfig:
@@ -185,7 +175,7 @@ def _reason(error: BaseException) -> str:
     if isinstance(error.__cause__, LocalEntryNotFoundError):
         offline = " (HF_HUB_OFFLINE is set)" if is_offline_mode() else ""
         return f"no such folder or bundled model, and the Hugging Face Hub is not reachable{offline}"
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)[:_LONGEST_REASON]
+    return first_line(error)
 
 
 def _place(source: str) -> str:
@@ -222,19 +212,19 @@ def _encoder_half(model: PreTrainedModel) -> PreTrainedModel:
     return model
 
 
-def _scratch_config(config: ScratchConfig, vocabulary: PieceVocabulary) -> BertConfig:
+def _scratch_config(width: int, vocabulary: PieceVocabulary) -> BertConfig:
     return BertConfig(
         vocab_size=vocabulary.tokenizer.get_vocab_size(),
-        hidden_size=config.width,
-        num_hidden_layers=config.layers,
-        num_attention_heads=max(1, config.width // 32),
-        intermediate_size=2 * config.width,
+        hidden_size=width,
+        num_hidden_layers=_SCRATCH_LAYERS,
+        num_attention_heads=max(1, width // 32),
+        intermediate_size=2 * width,
         max_position_embeddings=512,
         pad_token_id=vocabulary.frame.pad,
     )
 
 
-def train_vocabulary(texts: Iterable[str], size: int) -> PieceVocabulary:
+def train_vocabulary(texts: Iterable[str], size: int = _SCRATCH_PIECES) -> PieceVocabulary:
     """A WordPiece vocabulary made from the texts; the same texts give the same vocabulary."""
     normalizer, cutter = BertNormalizer(lowercase=False, strip_accents=False), BertPreTokenizer()
     words: Counter[str] = Counter()

@@ -11,7 +11,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from anyner.encoding.untrusted import Budget
-from anyner.errors import AnynerError
+from anyner.errors import AnynerError, first_line
 
 Shape = tuple[int, ...]
 _MOST_HEADER = 32 << 20
@@ -32,8 +32,7 @@ def stored_shapes(path: Path) -> dict[str, Shape]:
                     raise AnynerError(f"{path}: {name[:80]!r} has the unsupported type {one.get_dtype()}; save it as float32")
             return {name: tuple(one.get_shape()) for name, one in slices.items()}
     except (SafetensorError, OSError, ValueError) as error:
-        reason = next(iter(str(error).splitlines()), type(error).__name__)
-        raise AnynerError(f"{path}: not a whole safetensors file (pickles are refused): {reason[:200]}") from None
+        raise AnynerError(f"{path}: not a whole safetensors file (pickles are refused): {first_line(error)}") from None
 
 
 def budget_of(shapes: Collection[Shape]) -> Budget:

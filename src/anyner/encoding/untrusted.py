@@ -38,6 +38,7 @@ _NOT_READ = frozenset(
         *("num_labels", "id2label", "label2id", "problem_type"),  # of a classifier; the first makes tables of that size
         *("dtype", "torch_dtype"),  # weights are float32 in memory
         *("return_dict", "torchscript", "chunk_size_feed_forward", "transformers_version"),
+        *("output_hidden_states", "output_attentions"),
     }
 )
 """Of an encoder's config: stored with a model, but nothing here depends on it."""

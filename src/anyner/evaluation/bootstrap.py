@@ -24,9 +24,6 @@ class Interval:
     low: float
     high: float
 
-    def to_json(self) -> list[float]:
-        return [self.low, self.high]
-
 
 @dataclass(frozen=True, slots=True)
 class Comparison:

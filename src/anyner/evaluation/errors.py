@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from anyner.document import Entity
 from anyner.evaluation.match import Pair, overlapping, shared_keys
@@ -43,96 +41,68 @@ class ErrorCase:
     gold: tuple[Entity, ...]
     predicted: tuple[Entity, ...]
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "document": self.document,
-            "id": self.id,
-            "cause": self.cause.value,
-            "gold": [entity.to_json() for entity in self.gold],
-            "predicted": [entity.to_json() for entity in self.predicted],
-        }
-
 
 def error_cases(pairs: Sequence[Pair]) -> tuple[ErrorCase, ...]:
     """Every error, by document and then in reading order."""
-    cases = []
-    for number, pair in enumerate(pairs):
-        found = _Document(pair).causes()
-        for cause, gold, predicted in sorted(found, key=lambda case: (min(e.start for e in case[1] + case[2]), case[0])):
-            cases.append(ErrorCase(number, pair.document.id, cause, gold, predicted))
-    return tuple(cases)
-
-
-def count_causes(cases: Sequence[ErrorCase]) -> dict[Cause, int]:
-    """How many cases each cause has; all causes are there."""
-    counts = Counter(case.cause for case in cases)
-    return {cause: counts[cause] for cause in Cause}
-
-
-_Case = tuple[Cause, tuple[Entity, ...], tuple[Entity, ...]]
+    return tuple(case for number, pair in enumerate(pairs) for case in _Document(number, pair).cases())
 
 
 class _Document:
-    """The wrong entities of one document, taken away cause by cause until none is left."""
+    """The wrong entities of one document, taken away cause by cause until none is left. Gold is side 0, predicted side 1."""
 
-    def __init__(self, pair: Pair) -> None:
+    def __init__(self, number: int, pair: Pair) -> None:
+        self.number, self.id = number, pair.document.id
         correct = shared_keys(pair)
-        self.gold = [entity for entity in pair.gold if entity.key not in correct]
-        self.predicted = [entity for entity in pair.predicted if entity.key not in correct]
-        self.open_gold = set(range(len(self.gold)))
-        self.open_predicted = set(range(len(self.predicted)))
-        self.edges = overlapping(self.gold, self.predicted)
-        self.found: list[_Case] = []
+        gold, predicted = ([one for one in entities if one.key not in correct] for entities in (pair.gold, pair.predicted))
+        self.sides = (gold, predicted)
+        self.open = (set(range(len(gold))), set(range(len(predicted))))
+        self.edges = overlapping(gold, predicted)
+        self.found: list[ErrorCase] = []
 
-    def causes(self) -> list[_Case]:
+    def cases(self) -> list[ErrorCase]:
         self._one_to_one((Cause.TYPE,))
-        self._split()
-        self._merged()
+        self._several_in_one(Cause.SPLIT, outer=0)
+        self._several_in_one(Cause.MERGED, outer=1)
         self._one_to_one((Cause.FRAGMENT_LOST, Cause.BOUNDARY, Cause.BOUNDARY_AND_TYPE))
-        for place in sorted(self.open_gold):
+        for place in sorted(self.open[0]):
             self._take(Cause.MISSED, [place], [])
-        for place in sorted(self.open_predicted):
+        for place in sorted(self.open[1]):
             self._take(Cause.SPURIOUS, [], [place])
-        return self.found
+        return sorted(self.found, key=lambda case: (min(entity.start for entity in case.gold + case.predicted), case.cause))
 
-    def _take(self, cause: Cause, gold: Sequence[int], predicted: Sequence[int]) -> None:
-        self.open_gold.difference_update(gold)
-        self.open_predicted.difference_update(predicted)
-        self.found.append((cause, tuple(self.gold[i] for i in gold), tuple(self.predicted[i] for i in predicted)))
+    def _take(self, cause: Cause, *places: Sequence[int]) -> None:
+        for still_open, taken in zip(self.open, places, strict=True):
+            still_open.difference_update(taken)
+        gold, predicted = (tuple(side[i] for i in taken) for side, taken in zip(self.sides, places, strict=True))
+        self.found.append(ErrorCase(self.number, self.id, cause, gold, predicted))
 
     def _open_edges(self) -> list[tuple[int, int]]:
-        self.edges = [edge for edge in self.edges if edge[0] in self.open_gold and edge[1] in self.open_predicted]
+        self.edges = [edge for edge in self.edges if edge[0] in self.open[0] and edge[1] in self.open[1]]
         return self.edges
 
-    def _split(self) -> None:
+    def _several_in_one(self, cause: Cause, outer: int) -> None:
+        """Entities of the outer side that hold several of the other side, apart from each other."""
+        inner = 1 - outer
         inside: dict[int, list[int]] = {}
-        for one, other in self._open_edges():
-            if _inside(self.predicted[other], self.gold[one]):
-                inside.setdefault(one, []).append(other)
+        for edge in self._open_edges():
+            held, holder = self.sides[inner][edge[inner]], self.sides[outer][edge[outer]]
+            if relation(held.fragments, holder.fragments) is Relation.INSIDE:
+                inside.setdefault(edge[outer], []).append(edge[inner])
         for one, others in inside.items():
-            parts = _apart([place for place in others if place in self.open_predicted], self.predicted)
+            parts = _apart([place for place in others if place in self.open[inner]], self.sides[inner])
             if len(parts) > 1:
-                self._take(Cause.SPLIT, [one], parts)
-
-    def _merged(self) -> None:
-        inside: dict[int, list[int]] = {}
-        for one, other in self._open_edges():
-            if _inside(self.gold[one], self.predicted[other]):
-                inside.setdefault(other, []).append(one)
-        for other, ones in inside.items():
-            parts = _apart([place for place in ones if place in self.open_gold], self.gold)
-            if len(parts) > 1:
-                self._take(Cause.MERGED, parts, [other])
+                self._take(cause, *(([one], parts) if outer == 0 else (parts, [one])))
 
     def _one_to_one(self, causes: tuple[Cause, ...]) -> None:
         """Pairs of these causes: the first cause first, then the pair that is most alike, then reading order."""
         ranked = []
         for one, other in self._open_edges():
-            cause = _pair_cause(self.gold[one], self.predicted[other])
+            gold, predicted = self.sides[0][one], self.sides[1][other]
+            cause = _pair_cause(gold, predicted)
             if cause in causes:
-                ranked.append((causes.index(cause), -_likeness(self.gold[one], self.predicted[other]), one, other))
+                ranked.append((causes.index(cause), -_likeness(gold, predicted), one, other))
         for rank, _, one, other in sorted(ranked):
-            if one in self.open_gold and other in self.open_predicted:
+            if one in self.open[0] and other in self.open[1]:
                 self._take(causes[rank], [one], [other])
 
 
@@ -142,10 +112,6 @@ def _pair_cause(gold: Entity, predicted: Entity) -> Cause:
     if set(predicted.fragments) < set(gold.fragments):
         return Cause.FRAGMENT_LOST
     return Cause.BOUNDARY if gold.label == predicted.label else Cause.BOUNDARY_AND_TYPE
-
-
-def _inside(inner: Entity, outer: Entity) -> bool:
-    return relation(inner.fragments, outer.fragments) is Relation.INSIDE
 
 
 def _likeness(one: Entity, other: Entity) -> float:

@@ -62,11 +62,9 @@ def overlapping(gold: Sequence[Entity], predicted: Sequence[Entity]) -> list[tup
 
 def largest_matching(edges: Collection[tuple[int, int]]) -> int:
     """The greatest number of edges of which no two share a gold or a predicted entity."""
-    golds = {gold: row for row, gold in enumerate(sorted({gold for gold, _ in edges}))}
-    predictions = {predicted: column for column, predicted in enumerate(sorted({predicted for _, predicted in edges}))}
+    golds, predictions = {gold for gold, _ in edges}, {predicted for _, predicted in edges}
     if min(len(golds), len(predictions)) <= 1 or len(edges) == len(golds) == len(predictions):
         return min(len(golds), len(predictions))
-    rows = [golds[gold] for gold, _ in edges]
-    columns = [predictions[predicted] for _, predicted in edges]
-    graph = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(golds), len(predictions)))
+    rows, columns = zip(*edges, strict=True)
+    graph = csr_array((np.ones(len(edges)), (rows, columns)))
     return int((maximum_bipartite_matching(graph, perm_type="column") >= 0).sum())

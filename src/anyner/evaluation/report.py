@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import starmap
 
 from anyner.evaluation.evaluate import Evaluation
 from anyner.evaluation.scores import Average, Score
@@ -25,7 +26,7 @@ def render(evaluation: Evaluation) -> str:
     blocks = [
         _headline(evaluation),
         _table([_HEADINGS, *_summary_rows(evaluation)]),
-        _table([("label", *_HEADINGS[1:]), *(_score_row(label.label, label.score) for label in evaluation.labels)]),
+        _table([("label", *_HEADINGS[1:]), *starmap(_score_row, evaluation.labels.items())]),
         _table([("slice", "P", "R", "F1", "right", "predicted", "found", "gold"), *map(_slice_row, evaluation.slices)]),
         _table([("error", "cases"), *((cause.value, str(count)) for cause, count in evaluation.causes.items())]),
     ]
@@ -47,8 +48,8 @@ def _summary_rows(evaluation: Evaluation) -> list[tuple[str, ...]]:
     scenarios, ends = evaluation.scenarios, evaluation.right_boundary
     return [
         _score_row("strict (micro)", scenarios.strict),
-        _average_row("strict, macro", evaluation.macro),
-        _average_row("strict, weighted", evaluation.weighted),
+        ("strict, macro", *_ratios(evaluation.macro), "", "", ""),
+        ("strict, weighted", *_ratios(evaluation.weighted), "", "", ""),
         _score_row("boundary (exact)", scenarios.exact),
         _score_row("type (ent_type)", scenarios.ent_type),
         _score_row("partial", scenarios.partial),
@@ -59,24 +60,16 @@ def _summary_rows(evaluation: Evaluation) -> list[tuple[str, ...]]:
 
 
 def _score_row(name: str, score: Score) -> tuple[str, ...]:
-    ratios = (_percent(score.precision), _percent(score.recall), _percent(score.f1))
-    return (
-        name,
-        *ratios,
-        f"{score.correct:.1f}".removesuffix(".0"),
-        str(score.predicted),
-        str(score.gold),
-    )
-
-
-def _average_row(name: str, average: Average) -> tuple[str, ...]:
-    return (name, _percent(average.precision), _percent(average.recall), _percent(average.f1), "", "", "")
+    return (name, *_ratios(score), f"{score.correct:.1f}".removesuffix(".0"), str(score.predicted), str(score.gold))
 
 
 def _slice_row(part: Slice) -> tuple[str, ...]:
-    ratios = (_percent(part.precision), _percent(part.recall), _percent(part.f1))
     counts = (str(part.right), str(part.predicted), str(part.found), str(part.gold))
-    return (_SLICE_TITLES[part.group].format(part.name), *ratios, *counts)
+    return (_SLICE_TITLES[part.group].format(part.name), *_ratios(part), *counts)
+
+
+def _ratios(measured: Score | Average | Slice) -> tuple[str, str, str]:
+    return _percent(measured.precision), _percent(measured.recall), _percent(measured.f1)
 
 
 def _percent(ratio: float) -> str:
@@ -85,12 +78,10 @@ def _percent(ratio: float) -> str:
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
     """Rows with aligned columns, the first to the left and the others to the right, and a rule under the headings."""
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if place else cell.ljust(width) for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for first, *others in rows:
+        cells = [first.ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True))]
+        lines.append("  ".join(cells).rstrip())
     lines.insert(1, "-" * (sum(widths) + 2 * (len(widths) - 1)))
     return "\n".join(lines)

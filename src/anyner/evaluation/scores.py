@@ -1,14 +1,24 @@
-"""Precision, recall and F1: strict (the headline), per label, averaged, and the three softer scenarios."""
+"""Precision, recall and F1: strict (the headline), per label, averaged, and the three softer scenarios.
+
+At the end, scores that single papers report, each under its own name and never as the headline.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from anyner.document import Document, Entity
-from anyner.evaluation.match import Pair, largest_matching, overlapping, pair_documents, shared_keys
+from anyner.corpora.wordform import WordRuler
+from anyner.document import Entity
+from anyner.evaluation.match import Pair, largest_matching, overlapping, shared_keys
+
+RATIOS = ("precision", "recall", "f1")
+
+
+def ratio(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,40 +31,24 @@ class Score:
 
     @property
     def precision(self) -> float:
-        return self.correct / self.predicted if self.predicted else 0.0
+        return ratio(self.correct, self.predicted)
 
     @property
     def recall(self) -> float:
-        return self.correct / self.gold if self.gold else 0.0
+        return ratio(self.correct, self.gold)
 
     @property
     def f1(self) -> float:
-        both = self.predicted + self.gold
-        return 2 * self.correct / both if both else 0.0
+        return ratio(2 * self.correct, self.predicted + self.gold)
 
     def __add__(self, other: Score) -> Score:
         return Score(self.correct + other.correct, self.predicted + other.predicted, self.gold + other.gold)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "precision": self.precision,
-            "recall": self.recall,
-            "f1": self.f1,
-            "correct": self.correct,
-            "predicted": self.predicted,
-            "gold": self.gold,
-        }
+        return {name: getattr(self, name) for name in (*RATIOS, "correct", "predicted", "gold")}
 
 
 NOTHING = Score(0, 0, 0)
-
-
-@dataclass(frozen=True, slots=True)
-class LabelScore:
-    """The strict score of one label; its support is `score.gold`."""
-
-    label: str
-    score: Score
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +60,7 @@ class Average:
     f1: float
 
     def to_json(self) -> dict[str, float]:
-        return {"precision": self.precision, "recall": self.recall, "f1": self.f1}
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,26 +76,8 @@ class Scenarios:
     partial: Score
     """Label ignored: fragments right counts 1, at least one character shared counts a half."""
 
-    def __add__(self, other: Scenarios) -> Scenarios:
-        return Scenarios(
-            self.strict + other.strict,
-            self.exact + other.exact,
-            self.ent_type + other.ent_type,
-            self.partial + other.partial,
-        )
-
     def to_json(self) -> dict[str, Any]:
-        return {
-            "strict": self.strict.to_json(),
-            "exact": self.exact.to_json(),
-            "ent_type": self.ent_type.to_json(),
-            "partial": self.partial.to_json(),
-        }
-
-
-def strict_counts(gold: Sequence[Document], predicted: Sequence[Document]) -> Score:
-    """The headline alone, by intersecting sets: cheap enough for every epoch."""
-    return sum((strict_score(pair) for pair in pair_documents(gold, predicted)), NOTHING)
+        return {field.name: getattr(self, field.name).to_json() for field in fields(self)}
 
 
 def strict_score(pair: Pair) -> Score:
@@ -109,48 +85,37 @@ def strict_score(pair: Pair) -> Score:
     return Score(len(shared_keys(pair)), len(pair.predicted), len(pair.gold))
 
 
-def label_scores(pairs: Sequence[Pair]) -> tuple[LabelScore, ...]:
+def label_scores(pairs: Sequence[Pair]) -> dict[str, Score]:
     """The strict score of every label that occurs in gold or predictions, sorted by label."""
-    correct: Counter[str] = Counter()
-    predicted: Counter[str] = Counter()
-    gold: Counter[str] = Counter()
-    for pair in pairs:
-        correct.update(label for label, _ in shared_keys(pair))
-        predicted.update(entity.label for entity in pair.predicted)
-        gold.update(entity.label for entity in pair.gold)
-    labels = sorted(gold.keys() | predicted.keys())
-    return tuple(LabelScore(label, Score(correct[label], predicted[label], gold[label])) for label in labels)
+    correct = Counter(label for pair in pairs for label, _ in shared_keys(pair))
+    predicted = Counter(entity.label for pair in pairs for entity in pair.predicted)
+    gold = Counter(entity.label for pair in pairs for entity in pair.gold)
+    return {label: Score(correct[label], predicted[label], gold[label]) for label in sorted(gold.keys() | predicted.keys())}
 
 
-def macro_average(labels: Sequence[LabelScore]) -> Average:
+def macro_average(scores: Collection[Score]) -> Average:
     """The plain mean over the labels: a rare label weighs as much as a frequent one."""
-    return _average(labels, [1] * len(labels))
+    return _average(scores, [1] * len(scores))
 
 
-def weighted_average(labels: Sequence[LabelScore]) -> Average:
-    """The mean over the labels, each weighted by its gold entities."""
-    return _average(labels, [label.score.gold for label in labels])
+def weighted_average(scores: Collection[Score]) -> Average:
+    """The mean over the labels, each weighted by its gold entities (the support)."""
+    return _average(scores, [score.gold for score in scores])
 
 
-def _average(labels: Sequence[LabelScore], weights: Sequence[int]) -> Average:
-    total = sum(weights)
-    if not total:
-        return Average(0.0, 0.0, 0.0)
-    weighted = [(weight / total, label.score) for weight, label in zip(weights, labels, strict=True)]
-    return Average(
-        sum(weight * score.precision for weight, score in weighted),
-        sum(weight * score.recall for weight, score in weighted),
-        sum(weight * score.f1 for weight, score in weighted),
-    )
+def _average(scores: Collection[Score], weights: Sequence[int]) -> Average:
+    total = sum(weights) or 1
+    weighted = [(weight / total, score) for weight, score in zip(weights, scores, strict=True)]
+    return Average(*(sum(weight * getattr(score, name) for weight, score in weighted) for name in RATIOS))
 
 
 def scenario_scores(pairs: Sequence[Pair]) -> Scenarios:
     """The four scenarios over all documents."""
-    return sum((_scenarios(pair) for pair in pairs), Scenarios(NOTHING, NOTHING, NOTHING, NOTHING))
+    return Scenarios(*(sum(scores, NOTHING) for scores in zip((NOTHING,) * 4, *map(_scenarios, pairs), strict=True)))
 
 
-def _scenarios(pair: Pair) -> Scenarios:
-    """Right entities are matched first; what is left of both sides is then matched as well as can be."""
+def _scenarios(pair: Pair) -> tuple[Score, ...]:
+    """The four of one document. Right entities are matched first; what is left of both sides is matched as well as can be."""
     predicted, gold = len(pair.predicted), len(pair.gold)
     strict = shared_keys(pair)
     left_gold = [entity for entity in pair.gold if entity.key not in strict]
@@ -162,12 +127,9 @@ def _scenarios(pair: Pair) -> Scenarios:
     partly = [(one, other) for one, other in edges if one not in paired_gold and other not in paired_predicted]
 
     exact = len(strict) + len(paired_gold)
-    return Scenarios(
-        strict=Score(len(strict), predicted, gold),
-        exact=Score(exact, predicted, gold),
-        ent_type=Score(len(strict) + largest_matching(same_label), predicted, gold),
-        partial=Score(exact + largest_matching(partly) / 2, predicted, gold),
-    )
+    same_type = len(strict) + largest_matching(same_label)
+    partial = exact + largest_matching(partly) / 2
+    return tuple(Score(correct, predicted, gold) for correct in (len(strict), exact, same_type, partial))
 
 
 def _same_fragments(gold: Sequence[Entity], predicted: Sequence[Entity]) -> tuple[set[int], set[int]]:
@@ -181,3 +143,55 @@ def _same_fragments(gold: Sequence[Entity], predicted: Sequence[Entity]) -> tupl
                 left[entity.fragments] -= 1
                 places.add(place)
     return paired
+
+
+@dataclass(frozen=True, slots=True)
+class RightBoundary:
+    """How well ends are found (SetGNER, Table 6); labels and inner fragments are ignored."""
+
+    left_right: int
+    """Predictions that begin where a gold entity begins."""
+    both_right: int
+    """Those of them that begin and end as one gold entity does."""
+    gold_ends: int
+    """Places where a gold entity ends."""
+    ends_found: int
+    """Those of them where a prediction ends."""
+
+    @property
+    def accuracy(self) -> float:
+        return ratio(self.both_right, self.left_right)
+
+    @property
+    def recall(self) -> float:
+        return ratio(self.ends_found, self.gold_ends)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"accuracy": self.accuracy, "recall": self.recall, **asdict(self)}
+
+
+def lenient_ends(pairs: Sequence[Pair]) -> Score:
+    """Label, first word and last word right, whatever lies between; entities equal in these three count once."""
+    total = NOTHING
+    for pair in pairs:
+        extent = WordRuler(pair.document).extent
+        gold, predicted = (
+            {(entity.label, extent(entity).first, extent(entity).last) for entity in entities}
+            for entities in (pair.gold, pair.predicted)
+        )
+        total += Score(len(gold & predicted), len(predicted), len(gold))
+    return total
+
+
+def right_boundary(pairs: Sequence[Pair]) -> RightBoundary:
+    """Right-boundary accuracy and recall over all documents."""
+    left_right = both_right = gold_ends = ends_found = 0
+    for pair in pairs:
+        hulls = {(entity.start, entity.end) for entity in pair.gold}
+        starts = {start for start, _ in hulls}
+        ends = {end for _, end in hulls}
+        left_right += sum(entity.start in starts for entity in pair.predicted)
+        both_right += sum((entity.start, entity.end) in hulls for entity in pair.predicted)
+        gold_ends += len(ends)
+        ends_found += len(ends & {entity.end for entity in pair.predicted})
+    return RightBoundary(left_right, both_right, gold_ends, ends_found)

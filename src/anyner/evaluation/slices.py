@@ -8,28 +8,28 @@ other, so the two ratios have counts of their own.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
+from anyner.corpora.wordform import WordRuler
 from anyner.document import Document, Entity
 from anyner.evaluation.match import Pair, shared_keys
-from anyner.evaluation.words import WordRuler, WordsOf, default_words
+from anyner.evaluation.scores import RATIOS, ratio
 from anyner.overlap import Relation, nesting_depth, sharing_pairs
 
 Property = tuple[str, str]
 """A slice's group and name, as ("length", "6-10")."""
 
-_LENGTHS = ((1, "1"), (2, "2"), (3, "3"), (4, "4"), (5, "5"), (10, "6-10"), (20, "11-20"), (None, "21+"))
-_FRAGMENTS = ((1, "1"), (2, "2"), (3, "3"), (None, "4+"))
-_GAPS = ((0, "0"), (1, "1"), (2, "2"), (3, "3"), (6, "4-6"), (None, "7+"))
-_DEPTHS = ((0, "0"), (1, "1"), (2, "2"), (None, "3+"))
-
-_ORDER = {
-    "length": tuple(name for _, name in _LENGTHS),
-    "fragments": tuple(name for _, name in _FRAGMENTS),
-    "gap": tuple(name for _, name in _GAPS),
-    "depth": tuple(name for _, name in _DEPTHS),
+_BUCKETS: dict[str, dict[str, float]] = {
+    "length": {"1": 1, "2": 2, "3": 3, "4": 4, "5": 5, "6-10": 10, "11-20": 20, "21+": inf},
+    "fragments": {"1": 1, "2": 2, "3": 3, "4+": inf},
+    "gap": {"0": 0, "1": 1, "2": 2, "3": 3, "4-6": 6, "7+": inf},
+    "depth": {"0": 0, "1": 1, "2": 2, "3+": inf},
+}
+"""Groups of slices by a count, with the highest count of each slice."""
+_ORDER: dict[str, Iterable[str]] = _BUCKETS | {
     "shape": ("flat", "overlapped", "nested", "inner", "outer", "crossing", "same fragments"),
     "discontinuous": ("mentions", "sentences"),
     "surface": ("seen", "unseen"),
@@ -51,29 +51,18 @@ class Slice:
 
     @property
     def precision(self) -> float:
-        return self.right / self.predicted if self.predicted else 0.0
+        return ratio(self.right, self.predicted)
 
     @property
     def recall(self) -> float:
-        return self.found / self.gold if self.gold else 0.0
+        return ratio(self.found, self.gold)
 
     @property
     def f1(self) -> float:
-        both = self.precision + self.recall
-        return 2 * self.precision * self.recall / both if both else 0.0
+        return ratio(2 * self.precision * self.recall, self.precision + self.recall)
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "group": self.group,
-            "name": self.name,
-            "precision": self.precision,
-            "recall": self.recall,
-            "f1": self.f1,
-            "found": self.found,
-            "gold": self.gold,
-            "right": self.right,
-            "predicted": self.predicted,
-        }
+        return {name: getattr(self, name) for name in ("group", "name", *RATIOS, "found", "gold", "right", "predicted")}
 
 
 def surface(text: str) -> str:
@@ -86,20 +75,13 @@ def surface_forms(documents: Sequence[Document]) -> frozenset[str]:
     return frozenset(surface(entity.text) for document in documents for entity in document.entities)
 
 
-def slice_scores(
-    pairs: Sequence[Pair],
-    train_surfaces: Collection[str] | None = None,
-    words_of: WordsOf = default_words,
-) -> tuple[Slice, ...]:
+def slice_scores(pairs: Sequence[Pair], train_surfaces: Collection[str] | None = None) -> tuple[Slice, ...]:
     """Every slice that has a gold or predicted entity, in a fixed order; seen and unseen only with `train_surfaces`."""
     seen = None if train_surfaces is None else frozenset(surface(form) for form in train_surfaces)
-    found: Counter[Property] = Counter()
-    gold: Counter[Property] = Counter()
-    right: Counter[Property] = Counter()
-    predicted: Counter[Property] = Counter()
+    found, gold, right, predicted = counters = [Counter[Property]() for _ in range(4)]
     for pair in pairs:
         correct = shared_keys(pair)
-        ruler = WordRuler(words_of(pair.document))
+        ruler = WordRuler(pair.document)
         sentence = any(entity.discontinuous for entity in pair.gold)
         for entities, all_of, correct_of in ((pair.gold, gold, found), (pair.predicted, predicted, right)):
             for entity, properties in zip(entities, _properties(entities, ruler, seen), strict=True):
@@ -109,7 +91,7 @@ def slice_scores(
                 if entity.key in correct:
                     correct_of.update(properties)
     return tuple(
-        Slice(group, name, found[group, name], gold[group, name], right[group, name], predicted[group, name])
+        Slice(group, name, *(counter[group, name] for counter in counters))
         for group, names in _ORDER.items()
         for name in names
         if gold[group, name] or predicted[group, name]
@@ -122,13 +104,13 @@ def _properties(entities: Sequence[Entity], ruler: WordRuler, seen: frozenset[st
     for entity, depth, shapes in zip(entities, depths, _shapes(entities), strict=True):
         extent = ruler.extent(entity)
         properties = [
-            ("length", _bucket(extent.length, _LENGTHS)),
-            ("fragments", _bucket(len(entity.fragments), _FRAGMENTS)),
-            ("depth", _bucket(depth, _DEPTHS)),
+            _bucket("length", extent.length),
+            _bucket("fragments", len(entity.fragments)),
+            _bucket("depth", depth),
             *(("shape", shape) for shape in sorted(shapes)),
         ]
         if entity.discontinuous:
-            properties += [("discontinuous", "mentions"), ("gap", _bucket(extent.gap, _GAPS))]
+            properties += [("discontinuous", "mentions"), _bucket("gap", extent.gap)]
         if seen is not None:
             properties.append(("surface", "seen" if surface(entity.text) in seen else "unseen"))
         yield properties
@@ -152,5 +134,5 @@ def _shapes(entities: Sequence[Entity]) -> list[set[str]]:
     return [kinds or {"flat"} for kinds in shapes]
 
 
-def _bucket(value: int, buckets: Sequence[tuple[int | None, str]]) -> str:
-    return next(name for highest, name in buckets if highest is None or value <= highest)
+def _bucket(group: str, count: int) -> Property:
+    return group, next(name for name, highest in _BUCKETS[group].items() if count <= highest)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from numbers import Real
 from typing import Any, overload
@@ -17,7 +16,7 @@ from anyner.errors import AnynerError, InvalidInputError
 from anyner.inference.config import ModelConfig, Precision
 from anyner.inference.pool import Flush, Pool
 from anyner.inference.proposing import Proposer
-from anyner.inference.streaming import Assembly, Progress, Stream, UnknownWords
+from anyner.inference.streaming import Progress, Stream, UnknownWords
 from anyner.model import NerModel
 from anyner.overlap import Policy, checked_policy
 from anyner.text.align import WordEntity
@@ -28,15 +27,6 @@ BATCH_TOKENS, CPU_BATCH_TOKENS, GPU_BATCH_TOKENS = 16_384, 1024, 65_536
 """Pieces of a batch. On a GPU large batches cost less than more kernel launches; a CPU is fastest while a batch fits into its
 caches."""
 _DEFAULT_TOKENS = {"cpu": CPU_BATCH_TOKENS, "cuda": GPU_BATCH_TOKENS}
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """The settings of one call; None means the model's own."""
-
-    options: Mapping[str, Any] | None = None
-    thresholds: Mapping[str, float] | None = None
-    overlap: str | None = None
 
 
 class Recognizer:
@@ -54,7 +44,7 @@ class Recognizer:
         self.config = config
         self.budget = word_budget(model, vocabulary, config)
         vocabulary.limit(self.budget)
-        self._proposer = Proposer(model, vocabulary, prompt_pieces(model, vocabulary), config.seed, precision)
+        self.proposer = Proposer(model, vocabulary, config.seed, precision)
         self._unknown = UnknownWords(unknown_piece(vocabulary))
 
     @overload
@@ -100,19 +90,20 @@ class Recognizer:
                 raise AnynerError(f"{name}: expected {{name: value}}, got {type(given).__name__}")
         if not isinstance(batch_tokens, int) or batch_tokens < 1:
             raise AnynerError(f"batch_tokens: expected at least 1, got {batch_tokens!r}")
-        decoding = self.decoding(Choice(options, thresholds, overlap))
+        decoding = self.decoding(options, thresholds, overlap)
         stream = Stream(
             self._windows,
             partial(self._read, decoding=decoding),
-            Pool(batch_tokens, self._proposer.extra),
-            Assembly(decoding.policy, self.vocabulary.shortened, self._unknown),
-            progress,
+            Pool(batch_tokens, self.proposer.extra),
+            policy=decoding.policy,
+            unknown=self._unknown,
+            progress=progress,
         )
         return stream.documents(documents_in(texts))
 
     def _read(self, windows: Sequence[Window], decoding: Decoding) -> Sequence[Sequence[WordEntity]]:
         """The entities of windows that are one batch."""
-        return self.model.decode(self._proposer.propose_batch(windows, decoding), len(windows), decoding)
+        return self.model.decode(self.proposer.propose_batch(windows, decoding), len(windows), decoding)
 
     def _windows(self, document: Document, number: int) -> Iterator[Window]:
         return windows_of(document, number, self.config.text, self.budget, self.vocabulary.cut)
@@ -124,49 +115,44 @@ class Recognizer:
     @property
     def batch_tokens(self) -> int:
         """Default number of pieces of a batch."""
-        return _DEFAULT_TOKENS.get(self._proposer.device.type, BATCH_TOKENS)
+        return _DEFAULT_TOKENS.get(self.proposer.device.type, BATCH_TOKENS)
 
-    @property
-    def proposer(self) -> Proposer:
-        return self._proposer
-
-    def decoding(self, choice: Choice) -> Decoding:
-        """The model's own settings with this call's on top."""
+    def decoding(
+        self,
+        options: Mapping[str, Any] | None = None,
+        thresholds: Mapping[str, float] | None = None,
+        overlap: str | None = None,
+    ) -> Decoding:
+        """The model's own settings with those of a call on top."""
         head = self.model.head
-        thresholds = dict(self.config.thresholds)
-        for name, value in (choice.thresholds or {}).items():
-            if name not in thresholds:
+        chosen = dict(self.config.thresholds)
+        loosest = {threshold.name: threshold.loosest for threshold in head.config.thresholds()}
+        for name, value in (thresholds or {}).items():
+            if name not in chosen:
                 raise AnynerError(
-                    f"there is no threshold {name!r}; {self.config.architecture} has: {', '.join(thresholds) or 'none'}"
+                    f"there is no threshold {name!r}; {self.config.architecture} has: {', '.join(chosen) or 'none'}"
                 )
-            loosest = next(threshold.loosest for threshold in head.config.thresholds() if threshold.name == name)
             if not isinstance(value, Real):
                 raise AnynerError(f"threshold {name}: expected a number, got {value!r}")
-            if not value >= loosest:
-                raise AnynerError(f"threshold {name}: the lowest is {loosest}, got {value!r}")
-            thresholds[name] = float(value)
-        policy: Policy = checked_policy(choice.overlap) if choice.overlap else self.config.overlap
-        options = head.CallOptions.of({**self.config.options, **(choice.options or {})}, "options")
-        return Decoding(tuple(head.labels), thresholds, policy, head.config, options)
+            if not value >= loosest[name]:
+                raise AnynerError(f"threshold {name}: the lowest is {loosest[name]}, got {value!r}")
+            chosen[name] = float(value)
+        policy: Policy = checked_policy(overlap) if overlap else self.config.overlap
+        asked = head.CallOptions.of({**self.config.options, **(options or {})}, "options")
+        return Decoding(tuple(head.labels), chosen, policy, head.config, asked)
 
 
 def documents_in(texts: Iterable[str | Document | Flush]) -> Iterator[Document | Flush]:
     """Documents of texts; anything else is refused with its index."""
     for place, text in enumerate(texts):
-        if isinstance(text, Document | Flush):
-            yield text
-        elif isinstance(text, str):
-            yield _document(text, place)
-        else:
+        if not isinstance(text, str | Document | Flush):
             shown = " ".join(reprlib.repr(text).split())
             raise AnynerError(f"texts[{place}] is {shown} ({type(text).__name__}): expected a str or a Document")
-
-
-def _document(text: str, place: int) -> Document:
-    try:
-        return Document(text)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"texts[{place}]: {error}") from None
+        try:
+            document = Document(text) if isinstance(text, str) else text
+        except InvalidInputError as error:
+            raise InvalidInputError(f"texts[{place}]: {error}") from None
+        yield document
 
 
 def _check_texts(texts: object) -> None:
@@ -176,11 +162,6 @@ def _check_texts(texts: object) -> None:
         raise AnynerError(f'expected texts, got a {type(texts).__name__} with columns {named}: pass one column, as in df["text"]')
     if isinstance(texts, str | bytes | Document | Mapping) or not isinstance(texts, Iterable):
         raise AnynerError(f"expected a list or another iterable of texts or Documents, got {type(texts).__name__}")
-
-
-def prompt_pieces(model: NerModel, vocabulary: PieceVocabulary) -> tuple[int, ...]:
-    words = model.head.config.prompt(model.labels)
-    return tuple(piece for pieces in vocabulary.cut(words) for piece in pieces) if words else ()
 
 
 def unknown_piece(vocabulary: PieceVocabulary) -> int | None:
@@ -199,10 +180,10 @@ def window_pieces(encoder: Encoder, text: TextConfig) -> int:
 
 
 def word_budget(model: NerModel, vocabulary: PieceVocabulary, config: ModelConfig) -> int:
-    """Pieces of a window for words and context: without special pieces and the architecture's prompt."""
+    """Pieces of a window for words and context: without special pieces."""
     window = window_pieces(model.encoder, config.text)
     frame = vocabulary.frame
-    budget = window - len(frame.prefix) - len(frame.suffix) - 2 - len(prompt_pieces(model, vocabulary))
+    budget = window - len(frame.prefix) - len(frame.suffix) - 2
     if budget < 8:
         raise AnynerError(f"text.window {window} leaves {budget} pieces for words; set a larger text.window")
     return budget

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-from anyner.architectures.settings import Decoding, Threshold
+from anyner.architectures.settings import Decoding
 from anyner.document import Document
 from anyner.evaluation.scores import NOTHING, Score
 from anyner.fragments import Fragments
 from anyner.inference.proposing import Proposed
-from anyner.inference.recognizer import BATCH_TOKENS, Choice, Recognizer
+from anyner.inference.recognizer import BATCH_TOKENS, Recognizer
 from anyner.model import NerModel
 from anyner.text.align import WordEntity
 from anyner.text.windows import Window, WindowMerger
@@ -21,6 +21,8 @@ _FEW = 20
 """Try all candidates of a threshold up to this number."""
 
 _Key = tuple[str, Fragments]
+_Scores = Mapping[str, Score]
+"""The scores of `all` entities and of the `discontinuous` ones, as `Threshold.tuned_on` names them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class Tuner:
         Batches are small even on a GPU: an untrained head proposes nearly everything.
         """
         batch_tokens = batch_tokens or min(BATCH_TOKENS, self._recognizer.batch_tokens)
-        head, asked = self._recognizer.model.head, self._recognizer.decoding(Choice())
+        head, asked = self._recognizer.model.head, self._recognizer.decoding()
         loosest = {threshold.name: threshold.loosest for threshold in head.config.thresholds()}
         proposed = self._recognizer.proposer.propose(self._windows, replace(asked, thresholds=loosest), batch_tokens)
         return DocumentsRead(self._recognizer.model, asked, self._gold, self._windows, list(proposed))
@@ -66,7 +68,7 @@ class DocumentsRead:
     windows: Sequence[Window]
     proposed: Sequence[Proposed]
 
-    def tried(self, thresholds: Mapping[str, float]) -> _Trial:
+    def tried(self, thresholds: Mapping[str, float]) -> _Scores:
         decoding = replace(self.decoding, thresholds=thresholds)
         found: dict[int, list[WordEntity]] = {}
         for batch in self.proposed:
@@ -75,7 +77,7 @@ class DocumentsRead:
         for place, window in enumerate(self.windows):
             mergers.setdefault(window.document, WindowMerger(decoding.policy)).add(window, found[place])
         everything = [(self.gold[n].judged({e.key for e in merger.entities()}), n) for n, merger in mergers.items()]
-        return _Trial(self._score(everything, 1), self._score(everything, 2))
+        return {"all": self._score(everything, 1), "discontinuous": self._score(everything, 2)}
 
     def _score(self, found: Sequence[tuple[set[_Key], int]], fragments: int) -> Score:
         """Score of entities with at least so many fragments."""
@@ -98,29 +100,17 @@ def tuned_on(parts: Sequence[DocumentsRead]) -> Tuned:
             place: _all_tried(parts, {**chosen, threshold.name: threshold.candidates[place]})
             for place in _looked_at(len(threshold.candidates))
         }
-        middle = middle_place({place: trial.score(threshold) for place, trial in tried.items()})
+        middle = middle_place({place: scores[threshold.tuned_on] for place, scores in tried.items()})
         if middle is None:
             continue  # no candidate finds anything: keep the default
         chosen[threshold.name] = threshold.candidates[middle]
         taken = tried.get(middle) or _all_tried(parts, chosen)
-    return Tuned(chosen, taken.everything, taken.discontinuous)
+    return Tuned(chosen, taken["all"], taken["discontinuous"])
 
 
-def _all_tried(parts: Sequence[DocumentsRead], thresholds: Mapping[str, float]) -> _Trial:
+def _all_tried(parts: Sequence[DocumentsRead], thresholds: Mapping[str, float]) -> _Scores:
     trials = [part.tried(thresholds) for part in parts]
-    return _Trial(sum((one.everything for one in trials), NOTHING), sum((one.discontinuous for one in trials), NOTHING))
-
-
-@dataclass(frozen=True, slots=True)
-class _Trial:
-    """The result of some thresholds."""
-
-    everything: Score
-    discontinuous: Score
-
-    def score(self, threshold: Threshold) -> Score:
-        """The score that this threshold is tuned for."""
-        return self.everything if threshold.tuned_on == "all" else self.discontinuous
+    return {name: sum((scores[name] for scores in trials), NOTHING) for name in ("all", "discontinuous")}
 
 
 def _looked_at(count: int) -> list[int]:

@@ -36,9 +36,6 @@ class Entities:
         contiguous = gold.last - gold.first + 1 == np.diff(gold.offsets)
         return cls(gold.sentence[contiguous], gold.label[contiguous], gold.first[contiguous], gold.last[contiguous])
 
-    def __len__(self) -> int:
-        return len(self.sentence)
-
     def rows(self, sentences: int, fill: int = 0) -> EntityRows:
         """The same padded to one row a sentence; padding has `fill` for its words and label."""
         counts = np.bincount(self.sentence, minlength=sentences)

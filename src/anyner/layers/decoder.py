@@ -16,17 +16,10 @@ from anyner.layers.sequences import Sequences
 
 Activation = Literal["gelu", "gelu_new", "relu", "silu"]
 Part = Callable[[Tensor], Tensor]
-Past = tuple[int, Tensor, Tensor]
+Past = tuple[int, Tensor]
+"""Number of a position, and the cache of those before it."""
 _MOST_SEQUENCES = 65_535
 """CUDA starts no more blocks than that at once in the dimension that attention kernels lay sequences along."""
-
-
-@dataclass(frozen=True, slots=True)
-class RelativePositions:
-    """T5's: one learned number a head for each bucket of distances."""
-
-    buckets: int
-    farthest: int  # all from this distance on share a bucket
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +38,7 @@ class DecoderShape:
     gated: bool = False  # T5 v1.1
     bias: bool = True
     scaled: bool = True  # scores divided by the root of the head's width; T5 does not
-    relative: RelativePositions | None = None
+    relative: tuple[int, int] | None = None  # T5's: buckets of distances, and the distance from which on all share one
     epsilon: float = 1e-5
     dropout: float = 0.1
 
@@ -58,19 +51,6 @@ class Memory:
     mask: Tensor | None  # (B, S) bool; None: nothing is padding
 
 
-@dataclass(frozen=True, slots=True)
-class Cache:
-    """Self-attention's keys and values of the steps so far, in room for all steps that may come."""
-
-    keys: Tensor  # (layers, N, heads, longest, head width)
-    values: Tensor  # (layers, N, heads, longest, head width)
-    bias: Tensor | None  # (1, heads, longest, longest) of relative positions
-
-    def reordered(self, index: Tensor) -> Cache:
-        """Sequences by their numbers before (N',): each any number of times."""
-        return Cache(self.keys.index_select(1, index), self.values.index_select(1, index), self.bias)
-
-
 class Decoder(nn.Module):
     def __init__(self, shape: DecoderShape) -> None:
         super().__init__()
@@ -78,7 +58,7 @@ class Decoder(nn.Module):
         self.input_norm = new_norm(shape) if shape.input_norm else nn.Identity()
         self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
         self.output_norm = new_norm(shape) if shape.output_norm else nn.Identity()
-        self.relative = RelativeBias(shape.relative, shape.heads) if shape.relative is not None else None
+        self.relative = RelativeBias(*shape.relative, shape.heads) if shape.relative is not None else None
         self.dropout = nn.Dropout(shape.dropout)
         for name, module in self.named_modules():
             if isinstance(module, nn.Linear):
@@ -91,28 +71,27 @@ class Decoder(nn.Module):
         """Of sentences (B, S, memory width), where `mask` (B, S) is not False."""
         return Memory(tuple(layer.to_memory.remembered(states) for layer in self.each_layer), mask)
 
-    def forward(self, inputs: Tensor, sequences: Sequences, memory: Memory, causal: bool = True) -> Tensor:
-        """(N, T, w) -> (N, T, w); `causal`: no position sees a later one."""
+    def forward(self, inputs: Tensor, at: Sequences, memory: Memory, causal: bool = True, past: Past | None = None) -> Tensor:
+        """Of sequences `at` their places: (N, T, w) -> (N, T, w); `causal`: no position sees a later one.
+
+        With a `past`, for prediction only, T is 1: the position of that number, which is written into the cache.
+        """
         states = self.dropout(self.input_norm(inputs.to(working_type(inputs))))
-        bias = self.relative(inputs.shape[1], causal).to(states.dtype) if self.relative is not None else None
-        for layer, known in zip(self.each_layer, memory.layers, strict=True):
-            states = layer(states, partial(layer.among, bias=bias, causal=causal), sequences, known, memory.mask)
+        first, bias = past[0] if past is not None else 0, None
+        if self.relative is not None:
+            bias = self.relative(first + inputs.shape[1], causal)[:, :, first:].to(states.dtype)
+        for number, (layer, known) in enumerate(zip(self.each_layer, memory.layers, strict=True)):
+            own = (first, past[1][:, number]) if past is not None else None
+            states = layer(states, partial(layer.among, bias=bias, causal=causal, past=own), at, known, memory.mask)
         return self.output_norm(states)  # type: ignore[no-any-return]
 
-    def cache(self, sequences: int, longest: int, like: Tensor) -> Cache:
-        """Room for so many sequences of at most `longest` steps, on the device of `like` and in the type it is worked on in."""
-        shape, kind = self.shape, working_type(like)
-        size = (shape.layers, sequences, shape.heads, longest, shape.head_width)
-        keys, values = (torch.empty(size, dtype=kind, device=like.device) for _ in range(2))
-        return Cache(keys, values, self.relative(longest, True).to(kind) if self.relative is not None else None)
+    def cache(self, sequences: int, longest: int, like: Tensor) -> Tensor:
+        """Room for self-attention's keys and values of all steps: (2, layers, N, heads, longest, head width).
 
-    def step(self, inputs: Tensor, number: int, sequences: Sequences, memory: Memory, cache: Cache) -> Tensor:
-        """(N, w) at position `number` -> (N, w); writes into the cache, so there is no way back: for prediction only."""
-        states = self.dropout(self.input_norm(inputs[:, None].to(working_type(inputs))))  # (N, 1, w)
-        bias = cache.bias[:, :, number : number + 1, : number + 1] if cache.bias is not None else None
-        for layer, known, keys, values in zip(self.each_layer, memory.layers, cache.keys, cache.values, strict=True):
-            states = layer(states, partial(layer.among, bias=bias, past=(number, keys, values)), sequences, known, memory.mask)
-        return self.output_norm(states)[:, 0]  # type: ignore[no-any-return]
+        On the device of `like` and in the type it is worked on in.
+        """
+        size = (2, self.shape.layers, sequences, self.shape.heads, longest, self.shape.head_width)
+        return torch.empty(size, dtype=working_type(like), device=like.device)
 
     @property
     def each_layer(self) -> tuple[Layer, ...]:
@@ -169,15 +148,16 @@ class SelfAttention(Attention):
         super().__init__(shape)
         self.joint = nn.Linear(shape.width, 3 * self.inner, bias=shape.bias)  # queries, keys, values
 
-    def forward(self, states: Tensor, bias: Tensor | None, causal: bool = False, past: Past | None = None) -> Tensor:
-        """A `bias` hides what is later by itself. With a `past` there is one position: its number, keys and values of all."""
+    def forward(self, states: Tensor, bias: Tensor | None, causal: bool, past: Past | None) -> Tensor:
+        """A `bias` hides what is later by itself. With a `past` there is one position."""
         query, key, value = self.by_head(self.joint(states))  # (N, heads, T, head width)
         if past is not None:
-            number, keys, values = past
+            number, (keys, values) = past
             keys[:, :, number], values[:, :, number] = key[:, :, 0], value[:, :, 0]
             key, value = keys[:, :, : number + 1], values[:, :, : number + 1]
         parts = zip(*(torch.split(part, _MOST_SEQUENCES) for part in (query, key, value)), strict=True)
-        told = [self.told(asked, known, said, bias, causal and bias is None) for asked, known, said in parts]
+        hidden = causal and bias is None and past is None
+        told = [self.told(asked, known, said, bias, hidden) for asked, known, said in parts]
         return self.output(told[0] if len(told) == 1 else torch.cat(told))  # type: ignore[no-any-return]
 
 
@@ -217,12 +197,11 @@ class FeedForward(nn.Module):
 
 
 class RelativeBias(nn.Module):
-    """What is added to the scores by how far apart two positions are; the same for all layers."""
+    """What is added to the scores by how far apart two positions are, one number a head and bucket; the same for all layers."""
 
-    def __init__(self, positions: RelativePositions, heads: int) -> None:
+    def __init__(self, buckets: int, farthest: int, heads: int) -> None:
         super().__init__()
-        self.positions = positions
-        self.table = nn.Embedding(positions.buckets, heads)
+        self.farthest, self.table = farthest, nn.Embedding(buckets, heads)
         nn.init.normal_(self.table.weight, std=0.02)
 
     def forward(self, steps: int, causal: bool) -> Tensor:
@@ -230,9 +209,9 @@ class RelativeBias(nn.Module):
         place = torch.arange(steps, device=self.table.weight.device)
         ahead = place - place[:, None]  # (T, T)
         away = (-ahead).clamp(min=0) if causal else ahead.abs()
-        buckets = self.positions.buckets if causal else self.positions.buckets // 2
+        buckets = self.table.num_embeddings if causal else self.table.num_embeddings // 2
         alone = buckets // 2  # so many near distances have a bucket each; farther ones share the others by their logarithm
-        slope = math.log(self.positions.farthest / alone)
+        slope = math.log(self.farthest / alone)
         shared = alone + ((away.clamp(min=1) / alone).log() / slope * (buckets - alone)).long()
         bucket = torch.where(away < alone, away, shared.clamp(max=buckets - 1))
         bias = self.table(bucket if causal else bucket + (ahead > 0) * buckets).permute(2, 0, 1)[None]

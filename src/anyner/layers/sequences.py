@@ -22,22 +22,25 @@ class Sequences:
     filled: bool = False  # whether the sequences are the whole grid, in its order
 
     @classmethod
+    def of(cls, sentence: NDArray[np.int64], sentences: int, device: torch.device) -> Sequences:
+        """By their sentences (N,), in any order, on the host, which does not wait for the copy."""
+        counts, order = np.bincount(sentence, minlength=sentences), np.argsort(sentence, kind="stable")
+        most, place = int(counts.max(initial=0)), np.empty_like(sentence)
+        place[order] = sentence[order] * most + np.arange(len(sentence)) - np.repeat(np.cumsum(counts) - counts, counts)
+        both = torch.from_numpy(np.stack([sentence, place]))
+        on_device, places = (both.pin_memory() if device.type == "cuda" else both).to(device, non_blocking=True)
+        return cls(on_device, places, sentences, most, filled=np.array_equal(place, np.arange(sentences * most)))
+
+    @classmethod
     def of_counts(cls, counts: Sequence[int], device: torch.device) -> Sequences:
-        """In the order of their sentences, so many in each; the host does not wait for the copy."""
-        most = max(counts, default=0)
-        each = torch.tensor(counts, dtype=torch.long)  # (B,)
-        sentence = torch.repeat_interleave(torch.arange(len(counts)), each)  # (N,)
-        number = torch.arange(len(sentence)) - (each.cumsum(0) - each)[sentence]  # (N,)
-        both = torch.stack([sentence, sentence * most + number])  # (2, N)
-        sentence, place = (both.pin_memory() if device.type == "cuda" else both).to(device, non_blocking=True)
-        return cls(sentence, place, len(counts), most, filled=all(count == most for count in counts))
+        """In the order of their sentences, so many in each."""
+        return cls.of(np.repeat(np.arange(len(counts)), np.array(counts, dtype=np.int64)), len(counts), device)
 
     @classmethod
     def of_mask(cls, mask: Tensor) -> tuple[Sequences, Tensor]:
-        """One sequence for each True of a mask (B, N), and its column (N',). The host waits once, for how many there are."""
-        most = int(mask.sum(1).max())
+        """One sequence for each True of a mask (B, N), and its column (N',). The host waits for how many there are."""
         sentence, column = mask.nonzero().unbind(1)  # (N',) each
-        return cls(sentence, sentence * most + (mask.cumsum(1) - 1)[sentence, column], len(mask), most), column
+        return cls(sentence, sentence, len(mask), 1).packed(), column
 
     def __len__(self) -> int:
         return len(self.sentence)
@@ -71,12 +74,3 @@ class Sequences:
         """(B, most * T, w) -> (N, T, w)"""
         states = grid.reshape(self.sentences * self.most, steps, grid.shape[-1])
         return states if self.filled else states.index_select(0, self.place)
-
-
-def places_in_grid(sentence: NDArray[np.int64], sentences: int) -> tuple[NDArray[np.int64], int]:
-    """For sequences in any order (N,): the place of each in the grid, and the most of one sentence. On the host."""
-    counts = np.bincount(sentence, minlength=sentences)
-    most, order = int(counts.max(initial=0)), np.argsort(sentence, kind="stable")
-    place = np.empty_like(sentence)
-    place[order] = sentence[order] * most + np.arange(len(sentence)) - (np.cumsum(counts) - counts)[sentence[order]]
-    return place, most

@@ -17,65 +17,58 @@ from anyner.encoding.gold import Gold, SoftLabels
 from anyner.layers.spanpool import Spans
 
 LARGEST = 2**27
-"""Numbers that one tensor may hold."""
+"""Numbers that one tensor may hold in prediction, unless a single sentence needs more."""
 LENGTHS = 64
-"""Lengths that are told apart unless said otherwise."""
-_RARE = 6.0
+"""Spans of this many words and more share one learned length score."""
+RARE = 6.0
 """Logit of no entity at first: about one of a hundred spans is one, and learning that would waste the first steps."""
+Tables = Iterator[tuple[int, Tensor]]
+"""Numbers of all spans (b, C, M, M) of a few sentences at a time, each with the first sentence."""
 
 
 class SpanScores(nn.Module):
     """Logits of every span for each of C classes: a bilinear form of its first and last word, and what its length says."""
 
-    def __init__(self, word_width: int, width: int, classes: int, *, dropout: float, lengths: int = LENGTHS) -> None:
-        """`lengths` are told apart, all longer ones being one."""
+    def __init__(self, word_width: int, width: int, classes: int, dropout: float) -> None:
         super().__init__()
-        self.lengths = lengths
         self.boundaries = nn.Linear(word_width, 2 * width)
         self.dropout = nn.Dropout(dropout)
         self.bilinear = nn.Parameter(torch.empty(classes, width, width))
         self.linear = nn.Linear(2 * width, classes)
-        self.length = nn.Embedding(lengths, classes)
+        self.length = nn.Embedding(LENGTHS, classes)
         nn.init.normal_(self.bilinear, std=1 / width)
         nn.init.zeros_(self.length.weight)
 
     def forward(self, words: Tensor) -> Tensor:
         """Of words (B, M, d): (B, C, M, M), float32; those with last < first mean nothing."""
-        return self.of_classes(self.as_boundaries(words), slice(None))
+        return self.of_boundaries(self.as_boundaries(words))
 
     def as_boundaries(self, words: Tensor) -> Tensor:
         """Every word as the start and as the end of a span: (B, M, 2k)."""
         both: Tensor = self.dropout(functional.gelu(self.boundaries(words)))
         return both
 
-    def in_parts(self, boundaries: Tensor) -> Iterator[tuple[slice, Tensor]]:
-        """The classes in parts that fit into bounded memory, with their logits (B, c, M, M)."""
-        for part in self.parts(boundaries):
-            yield part, self.of_classes(boundaries, part)
-
-    def parts(self, boundaries: Tensor) -> list[slice]:
-        """One part, unless there are hundreds of classes or windows are long."""
-        sentences, words, width = boundaries.shape
-        step = max(1, LARGEST // (sentences * words * max(words, width // 2)))
-        return [slice(first, first + step) for first in range(0, len(self.bilinear), step)]
-
-    def of_classes(self, boundaries: Tensor, part: slice) -> Tensor:
-        """Logits of some of the classes: (B, c, M, M), float32."""
+    def of_boundaries(self, boundaries: Tensor) -> Tensor:
         start, end = boundaries.chunk(2, dim=-1)  # (B, M, k) each
-        form = start[:, None] @ self.bilinear[part].to(start.dtype)  # (B, c, M, k)
-        logits: Tensor = (form @ end[:, None].transpose(-1, -2)).float()  # (B, c, M, M)
-        from_start, from_end = self.linear.weight[part].chunk(2, dim=1)  # (c, k) each
-        logits += functional.linear(start, from_start, self.linear.bias[part]).transpose(1, 2)[..., None]  # (B, c, M, 1)
-        logits += functional.linear(end, from_end).transpose(1, 2)[:, :, None]  # (B, c, 1, M)
+        form = start[:, None] @ self.bilinear.to(start.dtype)  # (B, C, M, k)
+        logits: Tensor = (form @ end[:, None].transpose(-1, -2)).float()  # (B, C, M, M)
+        from_start, from_end = self.linear.weight.chunk(2, dim=1)  # (C, k) each
+        logits += functional.linear(start, from_start, self.linear.bias).transpose(1, 2)[..., None]  # (B, C, M, 1)
+        logits += functional.linear(end, from_end).transpose(1, 2)[:, :, None]  # (B, C, 1, M)
         word = torch.arange(logits.shape[-1], device=logits.device)
-        distance = (word[None] - word[:, None]).clamp(0, self.lengths - 1)  # (M, M)
-        by_length: Tensor = self.length(distance)[..., part].permute(2, 0, 1)  # (c, M, M)
+        distance = (word[None] - word[:, None]).clamp(0, self.length.num_embeddings - 1)  # (M, M)
+        by_length: Tensor = self.length(distance).permute(2, 0, 1)  # (C, M, M)
         return logits + by_length
 
-    def at(self, boundaries: Tensor, spans: Spans) -> Tensor:
-        """The logits of N spans alone: (N, C), float32."""
-        chosen = [logits[spans.sentence, :, spans.first, spans.last] for _, logits in self.in_parts(boundaries)]
-        return chosen[0] if len(chosen) == 1 else torch.cat(chosen, dim=1)
+    def sentences_at_once(self, boundaries: Tensor) -> int:
+        """How many fit into bounded memory."""
+        _, words, width = boundaries.shape
+        return max(1, LARGEST // (len(self.bilinear) * words * max(words, width // 2)))
+
+    def tables(self, boundaries: Tensor) -> Tables:
+        at_once = self.sentences_at_once(boundaries)
+        for start in range(0, len(boundaries), at_once):
+            yield start, self.of_boundaries(boundaries[start : start + at_once])
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,29 +118,16 @@ class SpanClassifier(nn.Module):
     """No entity, or one of C labels, for every span. Discontinuous entities, by first and last word, are C other classes."""
 
     def __init__(
-        self,
-        word_width: int,
-        width: int,
-        labels: int,
-        *,
-        dropout: float,
-        discontinuous: bool = False,
-        rescore_fragments: bool = False,
-        read_by: nn.Linear | None = None,
+        self, word_width: int, width: int, labels: int, *, dropout: float, discontinuous: bool = False, fragments: bool = False
     ) -> None:
-        """`rescore_fragments`: the first and last fragments of discontinuous entities are classified as well.
-
-        `read_by`: the output of a label classifier that adds these logits to its own.
-        """
+        """`fragments`: the first and last fragments of discontinuous entities are classified as well."""
         super().__init__()
         self.labels, self.discontinuous = labels, discontinuous
-        self.spans = SpanScores(word_width, width, 1 + labels * (2 if discontinuous else 1), dropout=dropout)
-        self.fragments = SpanScores(word_width, width, 2, dropout=dropout) if rescore_fragments and discontinuous else None
-        nn.init.constant_(self.spans.linear.bias[:1], _RARE)
+        self.spans = SpanScores(word_width, width, 1 + labels * (2 if discontinuous else 1), dropout)
+        self.fragments = SpanScores(word_width, width, 2, dropout) if fragments and discontinuous else None
+        nn.init.constant_(self.spans.linear.bias[:1], RARE)
         if self.fragments is not None:
-            nn.init.constant_(self.fragments.linear.bias, -_RARE)
-        if read_by is not None:
-            nn.init.constant_(read_by.bias[:1], -_RARE)
+            nn.init.constant_(self.fragments.linear.bias, -RARE)
 
     def loss(self, words: Tensor, word_mask: Tensor, gold: Gold) -> Tensor:
         """The dense span loss, summed over all spans of the words (B, M, d)."""
@@ -156,14 +136,18 @@ class SpanClassifier(nn.Module):
 
     def read(self, words: Tensor) -> ReadWords:
         boundaries = self.spans.as_boundaries(words)
-        parts = self.spans.parts(boundaries)
-        return ReadWords(words, boundaries, self.spans.of_classes(boundaries, parts[0]) if len(parts) == 1 else None)
+        small = len(words) <= self.spans.sentences_at_once(boundaries)
+        return ReadWords(words, boundaries, self.spans.of_boundaries(boundaries) if small else None)
 
     def logits(self, read: ReadWords, spans: Spans) -> Tensor:
         """Of no entity, and of each class: (N, classes)."""
-        if read.table is None:
-            return self.spans.at(read.boundaries, spans)
-        return read.table[spans.sentence, :, spans.first, spans.last]
+        if read.table is not None:
+            return read.table[spans.sentence, :, spans.first, spans.last]
+        logits = torch.empty(len(spans), len(self.spans.bilinear), device=read.words.device)
+        for start, table in self._tables(read):
+            own = ((spans.sentence >= start) & (spans.sentence < start + len(table))).nonzero()[:, 0]
+            logits[own] = table[spans.sentence[own] - start, :, spans.first[own], spans.last[own]]
+        return logits
 
     def probabilities(self, read: ReadWords, entities: Boundaries) -> Tensor:
         """Of each label for N entities: (N, C)."""
@@ -180,43 +164,44 @@ class SpanClassifier(nn.Module):
         by_fragments = ((functional.logsigmoid(first) + functional.logsigmoid(last)) / 2).exp()[:, None]  # (N, 1)
         return torch.where(split, (by_ends * by_fragments).sqrt(), by_ends)
 
+    def rescore(self, read: ReadWords, place: Tensor, score: Tensor, share: float) -> Tensor:
+        """Scores (P,) of contiguous entities, of which `place` (P, 4) has sentence, label, first and last word."""
+        sentence, label, first, last = place.unbind(1)
+        probability = self.probabilities(read, Boundaries(sentence, first, last, first, last))  # (P, C)
+        return rescored(score, probability.gather(1, label[:, None])[:, 0], share)
+
     def farthest(self, read: ReadWords, word_mask: Tensor, least: float) -> tuple[Tensor, Tensor]:
         """The last words of the longest spans from each word that may be contiguous and discontinuous entities: (B, M) each.
 
         -1 where there are none of a probability of at least `least`.
         """
-        whole = split = total = read.boundaries.new_full((), -math.inf, dtype=torch.float32)
-        for part, logits in self._tables(read):
-            total = torch.logaddexp(total, logits.logsumexp(1))  # (B, M, M)
-            behind = self.labels + 1 - part.start  # where in this part the discontinuous classes begin
-            of_whole, of_split = logits[:, max(0, 1 - part.start) : max(0, behind)], logits[:, max(0, behind) :]
-            whole = torch.maximum(whole, of_whole.amax(1)) if of_whole.shape[1] else whole
-            split = torch.maximum(split, of_split.amax(1)) if of_split.shape[1] else split
-        inside, last = real_spans(word_mask), torch.arange(word_mask.shape[1], device=word_mask.device)
-        likely = (inside & (best - total >= math.log(least)) for best in (whole, split))
-        contiguous, discontinuous = (torch.where(spans, last, -1).amax(2) for spans in likely)
-        return contiguous, discontinuous
+        last, spans = torch.arange(word_mask.shape[1], device=word_mask.device), real_spans(word_mask)
+        found: tuple[list[Tensor], list[Tensor]] = ([], [])
+        for start, table in self._tables(read):
+            likely = table - table.logsumexp(1, keepdim=True) >= math.log(least)  # (b, classes, M, M)
+            for ends, classes in zip(found, (slice(1, self.labels + 1), slice(self.labels + 1, None)), strict=True):
+                inside = likely[:, classes].any(1) & spans[start : start + len(table)]  # (b, M, M)
+                ends.append(torch.where(inside, last, -1).amax(2))
+        return torch.cat(found[0]), torch.cat(found[1])
 
     def entities(self, read: ReadWords, word_mask: Tensor, least: float) -> tuple[Tensor, Tensor]:
         """All spans that it gives a label by itself: sentence, label, first and last word (P, 4), and probability (P,)."""
-        total = read.boundaries.new_full((), -math.inf, dtype=torch.float32)
-        for _, logits in self._tables(read):
-            total = torch.logaddexp(total, logits.logsumexp(1))  # (B, M, M)
-        inside, places, scores = real_spans(word_mask)[:, None], [], []
-        for part, logits in self._tables(read):
-            probability = (logits - total[:, None]).exp()  # (B, c, M, M)
-            place = ((probability >= least) & inside).nonzero()  # (P, 4)
-            score, place = probability[place.unbind(1)], place + place.new_tensor([0, part.start - 1, 0, 0])
-            label = (place[:, 1] >= 0) & (place[:, 1] < self.labels)  # neither no entity nor a discontinuous one
-            places.append(place[label])
-            scores.append(score[label])
-        return torch.cat(places), torch.cat(scores)
+        labels = slice(1, self.labels + 1)  # neither no entity nor a discontinuous one
+        tables = ((start, table.softmax(1)[:, labels]) for start, table in self._tables(read))
+        return likely_spans(tables, real_spans(word_mask), least)
 
-    def _tables(self, read: ReadWords) -> Iterator[tuple[slice, Tensor]]:
-        if read.table is None:
-            yield from self.spans.in_parts(read.boundaries)
-        else:
-            yield slice(0, len(self.spans.bilinear)), read.table
+    def _tables(self, read: ReadWords) -> Tables:
+        return self.spans.tables(read.boundaries) if read.table is None else iter([(0, read.table)])
+
+
+def likely_spans(probabilities: Tables, spans: Tensor, least: float) -> tuple[Tensor, Tensor]:
+    """Those of `spans` (B, M, M) that reach a probability: sentence, label, first and last word (P, 4), and probability (P,)."""
+    places, scores = [], []
+    for start, table in probabilities:
+        place = ((table >= least) & spans[start : start + len(table), None]).nonzero()  # (P, 4)
+        scores.append(table[place.unbind(1)])
+        places.append(place + place.new_tensor([start, 0, 0, 0]) if start else place)
+    return torch.cat(places), torch.cat(scores)
 
 
 def real_spans(word_mask: Tensor) -> Tensor:

@@ -32,11 +32,8 @@ class Spans:
 
     def split(self, size: int) -> list[Spans]:
         """Parts of at most `size` spans; of none at all, one part."""
-        return [Spans(*part) for part in zip(*(torch.split(own, size) for own in self._fields), strict=True)]
-
-    @property
-    def _fields(self) -> tuple[Tensor, Tensor, Tensor]:
-        return self.sentence, self.first, self.last
+        parts = (torch.split(own, size) for own in (self.sentence, self.first, self.last))
+        return [Spans(*part) for part in zip(*parts, strict=True)]
 
 
 class SpanMaxima:
@@ -62,18 +59,3 @@ def at_words(words: Tensor, sentence: Tensor, word: Tensor) -> Tensor:
     """
     flat = (sentence * words.shape[1] + word).flatten()
     return words.flatten(0, 1).index_select(0, flat).view(*word.shape, words.shape[-1])
-
-
-def maxima_by_length(words: Tensor, longest: int) -> Tensor:
-    """Maxima over the 1, 2 … `longest` words from each word on, (B, M, d) -> (B, L, M, d); fewer at the end of the sentence.
-
-    Written in place, so there is no backward pass: for prediction only.
-    """
-    sentences, count, width = words.shape
-    maxima = words.new_empty(sentences, longest, count, width)
-    maxima[:, 0] = words
-    for length in range(1, longest):
-        inside = max(0, count - length)
-        torch.maximum(maxima[:, length - 1, :inside], words[:, length:], out=maxima[:, length, :inside])
-        maxima[:, length, inside:] = maxima[:, length - 1, inside:]
-    return maxima

@@ -26,7 +26,7 @@ class Units:
     """U units of each of B sentences."""
 
     vectors: Tensor  # (B, U, d) in the sentence
-    embedded: Tensor | None  # (B, U, e) by themselves
+    embedded: Tensor  # (B, U, e) by themselves
     mask: Tensor  # (B, U) bool
     lengths: tuple[int, ...]
     """Units of each sentence, on the host."""
@@ -37,29 +37,39 @@ class Units:
         """The sentences from their ends on; what fills them up stays behind."""
         last = self.mask.sum(1)[:, None] - 1  # (B, 1)
         index = (last - torch.arange(self.mask.shape[1], device=last.device)).clamp(min=0)  # (B, U)
-        embedded = take(self.embedded, index) if self.embedded is not None else None
-        return Units(take(self.vectors, index), embedded, self.mask, self.lengths, None)
+        return Units(take(self.vectors, index), take(self.embedded, index), self.mask, self.lengths, None)
 
 
-def units_of(states: States, kind: UnitKind, tokens: nn.Embedding | None) -> Units:
-    """`tokens` embed pieces; None: units have no embedding of their own."""
+@dataclass(frozen=True, slots=True)
+class WordUnits:
+    """The units of every word, on the host: word w of sentence b has `size[b, w]`, from unit `first[b, w]` on."""
+
+    first: Integers  # (B, M)
+    size: Integers  # (B, M) 0 beyond the sentence
+
+    @classmethod
+    def of(cls, windows: Sequence[Window], kind: UnitKind) -> WordUnits:
+        size = np.zeros((len(windows), max(len(window.pieces) for window in windows)), dtype=np.int64)
+        for row, window in zip(size, windows, strict=True):
+            row[: len(window.pieces)] = [len(pieces) for pieces in window.pieces] if kind == "pieces" else 1
+        return cls(np.cumsum(size, axis=1) - size, size)
+
+
+def units_of(states: States, kind: UnitKind, tokens: nn.Embedding) -> Units:
+    """`tokens` embed pieces."""
     if kind == "words":
-        embedded = None
-        if tokens is not None:
-            first, last = (tokens(states.piece_ids.gather(1, places)) for places in (states.first_piece, states.last_piece))
-            embedded = torch.maximum(first, last)  # (B, M, e)
-        return Units(states.words, embedded, states.word_mask, states.lengths, None)
-    sizes = [[len(pieces) for pieces in window.pieces] for window in states.windows]
-    lengths = tuple(map(sum, sizes))
-    word, inside = np.zeros((2, len(sizes), max(lengths)), dtype=np.int64)  # of each piece, and its number in that word
-    for number, own in enumerate(sizes):
-        word[number, : sum(own)] = np.repeat(np.arange(len(own)), own)
-        inside[number, : sum(own)] = np.arange(sum(own)) - np.repeat(np.cumsum(own) - own, own)
-    mask = torch.arange(max(lengths), device=states.pieces.device) < states.placed(np.array(lengths))[:, None]  # (B, U)
-    index = torch.where(mask, states.first_piece.gather(1, states.placed(word)) + states.placed(inside), 0)  # (B, U)
+        first, last = (tokens(states.piece_ids.gather(1, places)) for places in (states.first_piece, states.last_piece))
+        return Units(states.words, torch.maximum(first, last), states.word_mask, states.lengths, None)
+    spelt = WordUnits.of(states.windows, kind)
+    lengths = spelt.size.sum(1)  # (B,)
+    real = np.arange(lengths.max()) < lengths[:, None]  # (B, U)
+    words = np.zeros(real.shape, dtype=np.int64)
+    words[real] = np.repeat(np.arange(spelt.size.size), spelt.size.ravel()) % spelt.size.shape[1]
+    mask, word = states.placed(real), states.placed(words)
+    inside = torch.arange(real.shape[1], device=word.device) - states.placed(spelt.first).gather(1, word)  # number in its word
+    index = torch.where(mask, states.first_piece.gather(1, word) + inside, 0)  # (B, U)
     ids = states.piece_ids.gather(1, index)  # (B, U)
-    embedded = tokens(ids) if tokens is not None else None
-    return Units(take(states.pieces, index), embedded, mask, lengths, states.placed(word), ids)
+    return Units(take(states.pieces, index), tokens(ids), mask, tuple(lengths.tolist()), word, ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,28 +82,18 @@ class UnitEntities:
     offsets: Integers  # (E + 1,)
 
     @classmethod
-    def in_words(cls, gold: GoldArrays) -> UnitEntities:
-        return cls(gold.sentence, gold.label, gold.words, gold.offsets)
-
-    @classmethod
-    def in_pieces(cls, gold: GoldArrays, windows: Sequence[Window]) -> UnitEntities:
-        """Each word by all of its pieces, counted from the first piece of the window's first word."""
-        starts = [np.cumsum([0, *map(len, window.pieces)]) for window in windows]
-        sentence_of = np.repeat(gold.sentence, np.diff(gold.offsets)).tolist()  # (W,)
-        spelt = [
-            np.arange(starts[sentence][word], starts[sentence][word + 1])
-            for sentence, word in zip(sentence_of, gold.words.tolist(), strict=True)
-        ]
-        ends = np.cumsum([0, *map(len, spelt)])
-        return cls(gold.sentence, gold.label, np.concatenate([np.zeros(0, dtype=np.int64), *spelt]), ends[gold.offsets])
+    def of(cls, gold: GoldArrays, spelt: WordUnits) -> UnitEntities:
+        """Each word by all of its units."""
+        place = np.repeat(gold.sentence, np.diff(gold.offsets)), gold.words  # (W,) each
+        first, size = spelt.first[place], spelt.size[place]
+        ends = np.cumsum([0, *size])
+        units = np.repeat(first - ends[:-1], size) + np.arange(ends[-1])
+        return cls(gold.sentence, gold.label, units, ends[gold.offsets])
 
     def mirrored(self, lengths: Sequence[int]) -> UnitEntities:
-        """The same in sentences read from the end: what was last comes first."""
-        sizes = np.diff(self.offsets)
-        sentence_of = np.repeat(self.sentence, sizes)  # (W,)
-        first, past = (np.repeat(ends, sizes) for ends in (self.offsets[:-1], self.offsets[1:]))  # (W,) each
-        turned = self.units[first + past - 1 - np.arange(len(self.units))]  # (W,) each entity's units in reverse
-        return UnitEntities(self.sentence, self.label, np.array(lengths)[sentence_of] - 1 - turned, self.offsets)
+        """The same in sentences read from the end, the last one first: what was last comes first."""
+        turned = np.array(lengths)[np.repeat(self.sentence, np.diff(self.offsets))] - 1 - self.units  # (W,)
+        return UnitEntities(self.sentence[::-1], self.label[::-1], turned[::-1], self.offsets[-1] - self.offsets[::-1])
 
     def only(self, kept: Flags) -> UnitEntities:
         """Those of the entities (E,) that are kept."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -10,15 +11,16 @@ import torch
 from huggingface_hub import snapshot_download
 from safetensors import SafetensorError
 from safetensors.torch import load_file
+from torch.overrides import TorchFunctionMode
 
 from anyner.architectures.registry import head_class
 from anyner.encoding.encoder import Encoder
-from anyner.encoding.features import FEATURES, VECTOR_WORDS, FeatureVocabulary
 from anyner.encoding.pieces import PieceVocabulary
 from anyner.encoding.pretrained import encoder_from_config
+from anyner.encoding.shapes import SHAPES, ShapeVocabulary
 from anyner.encoding.stored import budget_of, not_finite, stored_shapes
 from anyner.encoding.untrusted import Budget, check_size, read_json
-from anyner.errors import AnynerError
+from anyner.errors import AnynerError, first_line, printable
 from anyner.inference.config import ModelConfig, Precision
 from anyner.inference.recognizer import Recognizer
 from anyner.model import NerModel
@@ -26,14 +28,34 @@ from anyner.storage.bundled import BUNDLED, bundled_folder, bundled_names
 from anyner.storage.files import CONFIG, WEIGHTS
 from anyner.storage.format import current_name, upgraded
 from anyner.storage.quantized import from_stored, sha256_of, whole_shapes
-from anyner.storage.unfilled import Unfilled
 
 _PARTS = {"pretrained": "encoder", "encoder": "word layer", "head": "head"}
-_LONGEST_REASON = 300
+_LONGEST_NAME = 300
 _LARGEST = {"head": 100_000, "encoder": 1_000_000, "text": 1_000_000, "options": 1_000}
 """Of the numbers in a model's settings: options say how much is computed for each sentence, and a call may ask for more."""
 _LOOKED_AT = 4 << 20
-_HUB_FILES = [CONFIG, WEIGHTS, "tokenizer.json", "tokenizer_config.json", FEATURES, VECTOR_WORDS]
+_HUB_FILES = [CONFIG, WEIGHTS, "tokenizer.json", "tokenizer_config.json", SHAPES]
+
+
+_FILLING = frozenset(
+    {"normal_", "uniform_", "trunc_normal_", "kaiming_normal_", "kaiming_uniform_", "xavier_normal_", "xavier_uniform_"}
+)
+"""By name: they are methods of tensors, functions of torch.nn.init, and what transformers puts in place of these."""
+
+
+class Unfilled(TorchFunctionMode):
+    """Inside, tensors that would be filled with random numbers stay as they are: only for weights that are all replaced.
+
+    Drawing random weights takes longer than reading the stored ones.
+    """
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        named = kwargs or {}
+        if getattr(func, "__name__", "") in _FILLING:
+            return args[0] if args else named["tensor"]
+        return func(*args, **named)
 
 
 def load(name: str | Path, device: str | torch.device | None = None, precision: Precision = "auto") -> Recognizer:
@@ -54,7 +76,7 @@ def _device(named: str | torch.device | None) -> torch.device:
     try:
         return torch.empty(0, device=named).device
     except (RuntimeError, AssertionError) as error:  # an AssertionError is what a torch without CUDA raises
-        raise AnynerError(f"device {str(named)!r} cannot be used: {_first_line(error)}") from None
+        raise AnynerError(f"device {str(named)!r} cannot be used: {first_line(error)}") from None
 
 
 def find(name: str | Path) -> Path:
@@ -71,7 +93,7 @@ def find(name: str | Path) -> Path:
             return Path(snapshot_download(str(name), allow_patterns=_HUB_FILES))
         except Exception as error:  # the hub client raises many kinds, all with many lines
             raise AnynerError(
-                f"{name}: no such folder, and it could not be downloaded from the Hugging Face Hub: {_first_line(error)}"
+                f"{name}: no such folder, and it could not be downloaded from the Hugging Face Hub: {first_line(error)}"
             ) from None
     if folder.is_file():
         raise AnynerError(f"{name}: is a file, not a model folder")
@@ -124,12 +146,8 @@ def _model(config: ModelConfig, path: Path) -> NerModel:
 
 def _difference(name: str, stored: tuple[int, ...] | None, wanted: tuple[int, ...] | None) -> str:
     if stored is None or wanted is None:
-        return f"{_printable(name)} is {'missing' if stored is None else 'unexpected'}"
+        return f"{printable(name[:_LONGEST_NAME])} is {'missing' if stored is None else 'unexpected'}"
     return f"size mismatch for {name}: {list(stored)} is stored, not {list(wanted)}"
-
-
-def _printable(name: str) -> str:
-    return name if name.isprintable() and len(name) <= _LONGEST_REASON else repr(name[:_LONGEST_REASON])
 
 
 def _built(config: ModelConfig, folder: Path, budget: Budget) -> NerModel:
@@ -139,13 +157,13 @@ def _built(config: ModelConfig, folder: Path, budget: Budget) -> NerModel:
     if config.thresholds.keys() != head_config.default_thresholds().keys():
         wanted = ", ".join(head_config.default_thresholds()) or "none"
         raise AnynerError(f"{path}: 'thresholds': {config.architecture} has {wanted}")
-    features = FeatureVocabulary.load(folder, config.encoder.features) if config.encoder.features.used else None
+    shapes = ShapeVocabulary.load(folder) if config.encoder.word_shapes else None
     part = "pretrained"
     try:
         with budget, Unfilled():
             pretrained = encoder_from_config(config.pretrained)
             part = "encoder"
-            encoder = Encoder(config.encoder, pretrained, features)
+            encoder = Encoder(config.encoder, pretrained, shapes)
             part = "head"
             return NerModel(encoder, head_type(head_config, config.labels, encoder))
     except AnynerError as error:
@@ -153,7 +171,7 @@ def _built(config: ModelConfig, folder: Path, budget: Budget) -> NerModel:
     except Exception as error:  # every encoder checks its settings in its own way
         if part == "head" and isinstance(error, AssertionError):  # settings that a training fills in
             raise AnynerError(f"{path}: 'head' lacks settings that every trained model has") from None
-        raise AnynerError(f"{path}: {part!r}: no {_PARTS[part]} can be built: {_first_line(error)}") from None
+        raise AnynerError(f"{path}: {part!r}: no {_PARTS[part]} can be built: {first_line(error)}") from None
 
 
 def _weights(path: Path, expected: str | None) -> dict[str, torch.Tensor]:
@@ -162,11 +180,7 @@ def _weights(path: Path, expected: str | None) -> dict[str, torch.Tensor]:
         if expected is not None and sha256_of(path) != expected:
             raise AnynerError(f"{path}: not the file that {CONFIG} was saved with, or damaged: its sha256 differs")
     except (SafetensorError, OSError) as error:
-        raise AnynerError(f"{path}: not a whole safetensors file (pickles are refused): {_first_line(error)}") from None
+        raise AnynerError(f"{path}: not a whole safetensors file (pickles are refused): {first_line(error)}") from None
     if broken := not_finite(weights):
         raise AnynerError(f"{path}: {broken} holds values that are not finite: the training went wrong, or the file is damaged")
     return weights
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)[:_LONGEST_REASON]

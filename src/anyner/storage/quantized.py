@@ -41,8 +41,8 @@ def whole_shapes(stored: Mapping[str, tuple[int, ...]], where: str) -> dict[str,
         if name.endswith(_ROWS):
             whole = name.removesuffix(_ROWS)
             scale = stored.get(whole + _SCALE)
-            if scale is None:
-                raise AnynerError(f"{where}: the scale of {whole} is missing")
+            if scale is None or whole in stored:
+                raise AnynerError(f"{where}: the scale of {whole} is missing, or it is stored twice")
             if not scale or scale[:-1] != shape[:-1] or not math.prod(scale) or shape[-1] % scale[-1]:
                 raise AnynerError(f"{where}: the scale of {whole} does not fit it")
             shapes[whole] = shape
@@ -53,16 +53,15 @@ def whole_shapes(stored: Mapping[str, tuple[int, ...]], where: str) -> dict[str,
 
 def from_stored(stored: Mapping[str, Tensor], where: str) -> dict[str, Tensor]:
     """The weights in float32, whatever they were stored as."""
-    whole_shapes({name: tuple(tensor.shape) for name, tensor in stored.items()}, where)
-    weights: dict[str, Tensor] = {}
-    for name, tensor in stored.items():
-        if name.endswith(_ROWS):
-            whole = name.removesuffix(_ROWS)
-            scale = stored[whole + _SCALE]
-            weights[whole] = tensor.float() * scale.float().repeat_interleave(tensor.shape[-1] // scale.shape[-1], -1)
-        elif not name.endswith(_SCALE):
-            weights[name] = tensor.float() if tensor.is_floating_point() else tensor
-    return weights
+    shapes = whole_shapes({name: tuple(tensor.shape) for name, tensor in stored.items()}, where)
+    return {name: _whole(stored, name) for name in shapes}
+
+
+def _whole(stored: Mapping[str, Tensor], name: str) -> Tensor:
+    if (rows := stored.get(name + _ROWS)) is not None:
+        scale = stored[name + _SCALE]
+        return rows.float() * scale.float().repeat_interleave(rows.shape[-1] // scale.shape[-1], -1)
+    return stored[name].float() if stored[name].is_floating_point() else stored[name]
 
 
 def sha256_of(path: Path) -> str:

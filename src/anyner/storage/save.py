@@ -1,14 +1,18 @@
-"""A model folder: self-contained, no pickle, loads with the network cut off."""
+"""A model folder: self-contained, no pickle, loads with the network cut off; and its card, which is made from the run."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
+from jinja2 import Environment, StrictUndefined
 from safetensors.torch import save_file
 
 from anyner.errors import AnynerError
-from anyner.inference.config import WeightFormat
+from anyner.inference.config import ModelConfig, WeightFormat
 from anyner.inference.recognizer import Recognizer
 from anyner.storage.files import CONFIG, WEIGHTS, room_for, write_text, write_whole
 from anyner.storage.quantized import sha256_of, to_stored
@@ -35,12 +39,21 @@ def save(recognizer: Recognizer, folder: str | Path, weights: WeightFormat = "fl
         config = config.updated({"weights_sha256": sha256_of(new / WEIGHTS)}, CONFIG)
         with room_for(target / "tokenizer.json"):
             recognizer.vocabulary.save(new)
-            if recognizer.model.encoder.features is not None:
-                recognizer.model.encoder.features.save(new)
-        files = list(new.iterdir())
+            if recognizer.model.encoder.shapes is not None:
+                recognizer.model.encoder.shapes.save(new)
+        written = list(new.iterdir())
         with room_for(target / CONFIG):
             write_text(new / CONFIG, config.model_dump_json(indent=2) + "\n")
         (target / CONFIG).unlink(missing_ok=True)  # without it there is no model: no other weights can go with the old one
-        for file in (*files, new / CONFIG):
+        for file in (*written, new / CONFIG):
             file.replace(target / file.name)
     return target
+
+
+def card(config: ModelConfig, metrics: Mapping[str, Any], recipe: str, documents: int) -> str:
+    """The model card, from the template `card.md`."""
+    source = files("anyner.storage").joinpath("card.md").read_text(encoding="utf-8")
+    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False, trim_blocks=True)
+    encoder = config.encoder.source.rstrip("/").rsplit("/", 1)[-1]
+    shown = {"dev": metrics["dev"], "training": metrics["training"], "recipe": recipe, "documents": documents}
+    return environment.from_string(source).render(config=config, encoder=encoder, **shown)

@@ -11,6 +11,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from itertools import accumulate, chain, islice
 from operator import attrgetter
+from typing import Any
 
 from anyner.document import Document, Entity
 from anyner.fragments import Fragment
@@ -24,6 +25,10 @@ Pieces = tuple[int, ...]
 PieceCutter = Callable[[Sequence[str]], list[Pieces]]
 """Gives the pieces of each word; every word has at least one."""
 _CHUNK = 4096
+_SHARED_WORDS = 48
+"""Words that two neighbouring windows of a long document share."""
+_MOST_CONTEXT = 96
+"""Most pieces of context on each side; the farthest words are cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +49,8 @@ class Window:
     after: Pieces = ()
     text: str = ""
     """The whole document's text."""
-    pos: Sequence[str] | None = None
-    """Part-of-speech tags of the words, if the document has given words with tags."""
     hidden: frozenset[int] = frozenset()
-    """Words hidden by word dropout: neither their pieces nor their features are shown."""
+    """Words hidden by word dropout: neither their pieces nor their shapes are shown."""
     line_starts: tuple[int, ...] = ()
     """Words that begin a line; the encoder reads a separator before each but the window's first word."""
     caseless: bool = False
@@ -62,14 +65,10 @@ class Window:
         """The words from `first` to `stop` alone."""
         return replace(
             self,
+            **{name: getattr(self, name)[first:stop] for name in _PER_WORD},
             first_word=self.first_word + first,
-            starts=self.starts[first:stop],
-            ends=self.ends[first:stop],
-            words=self.words[first:stop],
-            pieces=self.pieces[first:stop],
             before=self.before if not first else (),
             after=self.after if stop == len(self.words) else (),
-            pos=self.pos and self.pos[first:stop],
             hidden=frozenset(place - first for place in self.hidden if first <= place < stop),
             line_starts=tuple(place - first for place in self.line_starts if first <= place < stop),
         )
@@ -82,20 +81,18 @@ class Window:
         """
         begins = [shift for shift, breaks_line in zip(shifts, breaks, strict=True) if breaks_line]
         inside = [shift + place for one, shift in zip(windows, shifts, strict=True) for place in one.line_starts if place]
-        tags = [one.pos for one in windows if one.pos is not None]
-        return cls(
-            windows[0].document,
-            windows[0].first_word,
-            list(chain.from_iterable(one.starts for one in windows)),
-            list(chain.from_iterable(one.ends for one in windows)),
-            list(chain.from_iterable(one.words for one in windows)),
-            list(chain.from_iterable(one.pieces for one in windows)),
-            windows[0].before,
-            windows[-1].after,
-            pos=tuple(chain.from_iterable(tags)) if len(tags) == len(windows) else None,
+        joined: dict[str, Any] = {name: list(chain.from_iterable(getattr(one, name) for one in windows)) for name in _PER_WORD}
+        return replace(
+            windows[0],
+            **joined,
+            after=windows[-1].after,
+            text="",
             hidden=frozenset(shift + place for one, shift in zip(windows, shifts, strict=True) for place in one.hidden),
             line_starts=tuple(sorted({*begins, *inside})),
         )
+
+
+_PER_WORD = ("starts", "ends", "words", "pieces")
 
 
 def words_of(document: Document, text: TextConfig) -> Iterator[Fragment]:
@@ -105,77 +102,73 @@ def words_of(document: Document, text: TextConfig) -> Iterator[Fragment]:
     return iterate_words(document.text, text.splitter)
 
 
-def tags_of(document: Document, text: TextConfig) -> tuple[str, ...] | None:
-    """The part-of-speech tags of these words, if there are any: tags belong to given words only."""
-    return document.pos if text.words == "given" else None
-
-
 def windows_of(document: Document, number: int, text: TextConfig, budget: int, cut: PieceCutter) -> Iterator[Window]:
-    """Windows of at most `budget` pieces, in order, each sharing `text.overlap` words with the next. An empty text gives none."""
+    """Windows of at most `budget` pieces, in order, each sharing words with the next. An empty text gives none."""
     words = words_of(document, text)
-    held = _Held(document, number, tags_of(document, text))
+    held = _Held(document, number)
     lines = LineStarts(document.text if text.mark_lines else "")
     while chunk := list(islice(words, _CHUNK)):
         strings = [document.text[start:end] for start, end in chunk]
-        pieces, begins = cut(strings), lines.flags(chunk)
-        if held.size + sum(map(len, pieces)) + sum(begins) <= budget:
-            held.extend(chunk, strings, pieces, begins)
-            continue
-        for span, word, word_pieces, begins_line in zip(chunk, strings, pieces, begins, strict=True):
-            if held.spans and held.size + len(word_pieces) + begins_line > budget:
+        new = list(zip(chunk, strings, cut(strings), lines.flags(chunk), strict=True))
+        for part in [new] if held.size + _size(new) <= budget else [[word] for word in new]:
+            if held.words and held.size + _size(part) > budget:
                 yield held.window()
-                held.keep(text.overlap, budget - len(word_pieces) - begins_line)
-            held.extend([span], [word], [word_pieces], [begins_line])
-    if held.spans:
-        room, most = budget - held.size, text.context_pieces
+                held.keep(budget - _size(part))
+            held.words.extend(part)
+            held.size += _size(part)
+    if held.words:
+        room = budget - held.size
         for_after = room // 2 if document.before and not held.first_word else room
         splitter = _splitter_of_neighbours(document, text)
-        after = _context(document.after, splitter, cut, min(most, for_after), last=False)
-        before = () if held.first_word else _context(document.before, splitter, cut, min(most, room - len(after)), last=True)
+        after = _context(document.after, splitter, cut, min(_MOST_CONTEXT, for_after), last=False)
+        before = (
+            () if held.first_word else _context(document.before, splitter, cut, min(_MOST_CONTEXT, room - len(after)), last=True)
+        )
         yield held.window(before, after)
+
+
+_Word = tuple[Fragment, str, Pieces, bool]
+"""Where it stands, the word, its pieces, and whether it begins a line."""
+
+
+def _size(words: Sequence[_Word]) -> int:
+    """Pieces of the words, with a separator before each line."""
+    return sum(len(pieces) + begins for _, _, pieces, begins in words)
 
 
 class _Held:
     """The words read so far that are not yet in a finished window."""
 
-    def __init__(self, document: Document, number: int, pos: Sequence[str] | None) -> None:
-        self._text, self._number, self._pos = document.text, number, pos
+    def __init__(self, document: Document, number: int) -> None:
+        self._text, self._number = document.text, number
         self.first_word, self.size = 0, 0
-        self.spans: list[Fragment] = []
-        self.words: list[str] = []
-        self.pieces: list[Pieces] = []
-        self.begins: list[bool] = []  # whether a word is the first of a line
+        self.words: list[_Word] = []
 
-    def extend(self, spans: Sequence[Fragment], words: Sequence[str], pieces: Sequence[Pieces], begins: Sequence[bool]) -> None:
-        self.spans.extend(spans)
-        self.words.extend(words)
-        self.pieces.extend(pieces)
-        self.begins.extend(begins)
-        self.size += sum(map(len, pieces)) + sum(begins)
-
-    def keep(self, overlap: int, room: int) -> None:
-        """Drops all but the last `overlap` words, or fewer if those would leave no room for the next word.
+    def keep(self, room: int) -> None:
+        """Drops all but the last words, which the next window shares, or fewer if those would leave no room for the next word.
 
         At most half of the window is kept, or words of many pieces would be read again in every window.
         """
-        kept = min(overlap, len(self.spans) - 1)
+        kept = min(_SHARED_WORDS, len(self.words) - 1)
         room = min(room, self.size // 2)
-        while kept and sum(map(len, self.pieces[-kept:])) + sum(self.begins[-kept:]) > room:
+        while kept and _size(self.words[-kept:]) > room:
             kept //= 2
-        self.first_word += len(self.spans) - kept
-        dropped = len(self.spans) - kept
-        self.spans, self.words, self.pieces = self.spans[dropped:], self.words[dropped:], self.pieces[dropped:]
-        self.begins = self.begins[dropped:]
-        self.size = sum(map(len, self.pieces)) + sum(self.begins)
+        self.first_word += len(self.words) - kept
+        self.words = self.words[len(self.words) - kept :]
+        self.size = _size(self.words)
 
     def window(self, before: Pieces = (), after: Pieces = ()) -> Window:
-        starts = [start for start, _ in self.spans]
-        ends = [end for _, end in self.spans]
-        pos = self._pos and self._pos[self.first_word : self.first_word + len(starts)]
-        lines = tuple(place for place, begins in enumerate(self.begins) if begins)
-        words, pieces = self.words, self.pieces
         return Window(
-            self._number, self.first_word, starts, ends, words, pieces, before, after, self._text, pos, line_starts=lines
+            self._number,
+            self.first_word,
+            starts=[start for (start, _), *_ in self.words],
+            ends=[end for (_, end), *_ in self.words],
+            words=[word for _, word, *_ in self.words],
+            pieces=[pieces for *_, pieces, _ in self.words],
+            before=before,
+            after=after,
+            text=self._text,
+            line_starts=tuple(place for place, (*_, begins) in enumerate(self.words) if begins),
         )
 
 
@@ -213,7 +206,8 @@ class WindowMerger:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._windows = 0
-        self._stop = 0  # where the last window stopped, in words of the document
+        self.words = 0
+        """Words of the document up to the end of the last window."""
         self._newest: list[tuple[int, Entity]] = []  # the last window's entities with their middles, until the next one comes
         self._chain: list[Entity] = []  # those that start before the last window, each meeting another up to `_reach`
         self._reach = 0
@@ -224,11 +218,11 @@ class WindowMerger:
         """Takes the next window of the document, in order."""
         cut = 0
         if self._windows:
-            cut = (window.first_word + self._stop) // 2
+            cut = (window.first_word + self.words) // 2
             self._open.extend(entity for middle, entity in self._newest if middle < cut)
             self._settle(window.starts[0])
         self._windows += 1
-        self._stop = window.first_word + len(window.words)
+        self.words = window.first_word + len(window.words)
         self._newest = []
         for entity in entities:
             middle = window.first_word + (entity.first + entity.last) // 2

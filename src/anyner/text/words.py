@@ -23,47 +23,24 @@ from anyner.errors import InvalidInputError
 
 SplitterName = Literal["unicode", "whitespace", "cjk"]
 
-_Ranges = tuple[tuple[int, int], ...]
-
-# Inclusive: radicals, numerals, iteration marks, Hiragana, Katakana without its middle dot U+30FB, Bopomofo, Han.
-_HAN_AND_KANA: _Ranges = (
-    (0x2E80, 0x2FDF),
-    (0x3005, 0x3007),
-    (0x3021, 0x3029),
-    (0x3031, 0x3035),
-    (0x3038, 0x303C),
-    (0x3041, 0x3096),
-    (0x309B, 0x309F),
-    (0x30A1, 0x30FA),
-    (0x30FC, 0x312F),
-    (0x31A0, 0x31BF),
-    (0x31F0, 0x31FF),
-    (0x3400, 0x4DBF),
-    (0x4E00, 0x9FFF),
-    (0xF900, 0xFAFF),
-    (0xFF66, 0xFF9D),
-    (0x1AFF0, 0x1B16F),
-    (0x20000, 0x3FFFD),
+# Insides of character classes.
+# Radicals, numerals, iteration marks, Hiragana, Katakana without its middle dot U+30FB, Bopomofo, Han.
+_HAN_AND_KANA = (
+    r"\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303c\u3041-\u3096\u309b-\u309f\u30a1-\u30fa"
+    r"\u30fc-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9d"
+    r"\U0001aff0-\U0001b16f\U00020000-\U0003fffd"
 )
-_HANGUL_SYLLABLES: _Ranges = ((0x3131, 0x318E), (0xAC00, 0xD7A3), (0xFFA0, 0xFFDC))
-_HANGUL_LEADING: _Ranges = ((0x1100, 0x115F), (0xA960, 0xA97C))
-_HANGUL_FOLLOWING: _Ranges = ((0x1160, 0x11FF), (0xD7B0, 0xD7FB))
+_HANGUL_SYLLABLES = r"\u3131-\u318e\uac00-\ud7a3\uffa0-\uffdc"
+_HANGUL_LEADING = r"\u1100-\u115f\ua960-\ua97c"
+_HANGUL_FOLLOWING = r"\u1160-\u11ff\ud7b0-\ud7fb"
 # Whole blocks above the basic plane: hundreds of exact ranges would be tried one by one at the end of every word.
-_LETTERS_ABOVE: _Ranges = ((0x10000, 0x1AFEF), (0x1B170, 0x1CFFF), (0x1D400, 0x1D7FF), (0x1DF00, 0x1EFFF))
+_LETTERS_ABOVE = r"\U00010000-\U0001afef\U0001b170-\U0001cfff\U0001d400-\U0001d7ff\U0001df00-\U0001efff"
 # Voiced marks of half-width Katakana, skin tones, tags, variation selectors: they belong to the character before them.
-_EXTENDING: _Ranges = ((0xFF9E, 0xFF9F), (0x1F3FB, 0x1F3FF), (0xE0020, 0xE007F), (0xE0100, 0xE01EF))
-_EMOJI: _Ranges = ((0x2190, 0x2BFF), (0x1F000, 0x1F3FA), (0x1F400, 0x1FAFF))
+_EXTENDING = r"\uff9e-\uff9f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\U000e0100-\U000e01ef"
+_EMOJI = r"\u2190-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff"
 _JOINING = "_\u00ad\u200c\u200d"
 # Thai, Lao, Tibetan, Burmese, Khmer and their neighbours have no blanks either: there a zero-width space does part two words.
-_PARTED_INVISIBLY: _Ranges = (
-    (0x0E00, 0x109F),
-    (0x1780, 0x17FF),
-    (0x1950, 0x19FF),
-    (0x1A20, 0x1AAF),
-    (0x1B00, 0x1B7F),
-    (0xA980, 0xA9FF),
-    (0xAA60, 0xAADF),
-)
+_PARTED_INVISIBLY = r"\u0e00-\u109f\u1780-\u17ff\u1950-\u19ff\u1a20-\u1aaf\u1b00-\u1b7f\ua980-\ua9ff\uaa60-\uaadf"
 
 
 def iterate_words(text: str, splitter: SplitterName) -> Iterator[tuple[int, int]]:
@@ -77,36 +54,32 @@ def iterate_words(text: str, splitter: SplitterName) -> Iterator[tuple[int, int]
 
 @cache
 def _pattern(splitter: SplitterName) -> re.Pattern[str]:
-    if splitter == "whitespace":
-        return re.compile(r"\S+")
-    if splitter == "unicode":
-        return _punctuation_cutting(cut_hangul=False)
-    if splitter == "cjk":
-        return _punctuation_cutting(cut_hangul=True)
-    raise InvalidInputError(f"unknown word splitter {splitter!r}: choose one of {', '.join(get_args(SplitterName))}")
+    if splitter not in get_args(SplitterName):
+        raise InvalidInputError(f"unknown word splitter {splitter!r}: choose one of {', '.join(get_args(SplitterName))}")
+    return re.compile(r"\S+") if splitter == "whitespace" else _punctuation_cutting(cut_hangul=splitter == "cjk")
 
 
 def _punctuation_cutting(cut_hangul: bool) -> re.Pattern[str]:
     """The pattern of one word: the first alternative that fits wins, the last takes any character that is left."""
-    alone = _class(_HAN_AND_KANA + (_HANGUL_SYLLABLES if cut_hangul else ()))
-    jamo = _HANGUL_LEADING + _HANGUL_FOLLOWING if cut_hangul else ()
+    alone = _HAN_AND_KANA + (_HANGUL_SYLLABLES if cut_hangul else "")
+    jamo = _HANGUL_LEADING + _HANGUL_FOLLOWING if cut_hangul else ""
     basic_plane = "".join(map(chr, range(0x10000)))
-    inner = _word_characters(re.sub(f"[{alone}{_class(jamo)}]", "", basic_plane))
-    extending = f"[{_class(_EXTENDING)}{_ranged(filter(_is_mark, basic_plane))}]*+"
+    inner = _word_characters(re.sub(f"[{alone}{jamo}]", "", basic_plane))
+    extending = f"[{_EXTENDING}{_ranged(filter(_is_mark, basic_plane))}]*+"
     alternatives = [
         _PLAIN,
         f"[{alone}]",
-        *([f"[{_class(_HANGUL_LEADING)}]*+[{_class(_HANGUL_FOLLOWING)}]++|[{_class(_HANGUL_LEADING)}]++"] if jamo else []),
+        *([f"[{_HANGUL_LEADING}]*+[{_HANGUL_FOLLOWING}]++|[{_HANGUL_LEADING}]++"] if jamo else []),
         _web_address(inner, alone),
         _E_MAIL,
-        _abbreviation(alone + _class(jamo)),
+        _abbreviation(alone + jamo),
         _ELIDED,
-        f"[{inner}]++(?:(?:{_JOINT}|{_invisible()})[{inner}]++)*+",
+        f"[{inner}]++(?:(?:{_JOINT}|{_INVISIBLE})[{inner}]++)*+",
         rf"(?<!\w)[@#][{inner}]++",
         _POSSESSIVE,
         _REPEATED,
         "[\U0001f1e6-\U0001f1ff]{2}",
-        rf"[{_class(_EMOJI)}]{extending}(?:\u200d[{_class(_EMOJI)}]{extending})*+",
+        rf"[{_EMOJI}]{extending}(?:\u200d[{_EMOJI}]{extending})*+",
     ]
     return re.compile(f"(?:{'|'.join(alternatives)}|\\S){extending}")
 
@@ -119,13 +92,10 @@ _E_MAIL = rf"[A-Za-z0-9_][A-Za-z0-9_.+%-]{{0,63}}+@{_HOST_PART}(?:\.{_HOST_PART}
 _ELIDED = r"(?:[CDJLMNSTcdjlmnst]|[Qq]u|[DNSdns][aeu]ll|[Aa]ll|[Uu]n)['’](?=[^\W\d_]{2})"
 _POSSESSIVE = r"(?<=[\w.])['’][sS]\b"
 _REPEATED = r"([-.=*~+!?#…—–])\1*+"
+# Zero-width spaces, word joiners and byte order marks, which may stand inside a word but neither begin nor end one.
+_INVISIBLE = rf"(?:[\u2060\ufeff]|(?<![{_PARTED_INVISIBLY}])\u200b)++"
 # What may join two runs of one word. Not a period before a capital: a blank was forgotten in "the end.The next".
 _JOINT = r"(?:[-－‐‑·״׳]|['’](?![sS]\b)|\.(?!(?<=[a-zß-öø-ÿ]{2}\.)[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ])|(?<=\d)[,:](?=\d))"
-
-
-def _invisible() -> str:
-    """Zero-width spaces, word joiners and byte order marks, which may stand inside a word but neither begin nor end one."""
-    return rf"(?:[\u2060\ufeff]|(?<![{_class(_PARTED_INVISIBLY)}])\u200b)++"
 
 
 def _web_address(inner: str, alone: str) -> str:
@@ -143,7 +113,7 @@ def _abbreviation(alone: str) -> str:
 
 def _word_characters(basic_plane: str) -> str:
     """The inside of a character class: letters, digits, marks, and what joins them invisibly."""
-    return _JOINING + _ranged(c for c in basic_plane if c.isalnum() or _is_mark(c)) + _class(_LETTERS_ABOVE)
+    return _JOINING + _ranged(c for c in basic_plane if c.isalnum() or _is_mark(c)) + _LETTERS_ABOVE
 
 
 def _is_mark(character: str) -> bool:
@@ -158,8 +128,4 @@ def _ranged(characters: Iterable[str]) -> str:
             ranges[-1] = (ranges[-1][0], code)
         else:
             ranges.append((code, code))
-    return _class(tuple(ranges))
-
-
-def _class(ranges: _Ranges) -> str:
     return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in ranges)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -15,9 +16,6 @@ from anyner.inference.config import Precision
 from anyner.settings import Settings
 from anyner.storage.format import OLD_RECIPE_KEYS, has_key
 from anyner.text.config import TextConfig
-
-_MOST_WEIGHTS = 2 * 10**9
-"""Of an encoder trained from scratch."""
 
 
 class Source(Settings):
@@ -41,22 +39,10 @@ Sources = Annotated[tuple[Source, ...], BeforeValidator(_as_sources)]
 class SyntheticData(Settings):
     """The embedded corpus."""
 
+    sentences: int = Field(default=1500, ge=1)
+    """Training sentences; dev has 2/15 as many, test 4/15."""
     contiguous: bool = False
     """Only flat and nested entities."""
-    train: int = Field(default=1500, ge=1)
-    dev: int = Field(default=200, ge=1)
-    test: int = Field(default=400, ge=1)
-    seed: int = 0
-
-
-class AugmentationConfig(Settings):
-    """Coordination augmentation: more training sentences with discontinuous entities."""
-
-    coordination: float = Field(default=0.0, ge=0.0)
-    """Number of new sentences, as a share of the training documents, in which entities that begin or end alike are coordinated:
-    "hip pain" becomes "hip and knee pain". 0: none."""
-    conjuncts: int = Field(default=3, ge=2)
-    """Most entities in one coordination; three quarters have two."""
 
 
 class DataConfig(Settings):
@@ -69,23 +55,22 @@ class DataConfig(Settings):
     held_out: float = Field(default=0.0, ge=0.0, lt=1.0)
     """Share of the source documents (`doc`) of train and dev that become dev, the last ones; all others train. For corpora
     without a dev file, or whose dev file shares source documents with train."""
-    augmentation: AugmentationConfig = AugmentationConfig()
+    augmentation: float = Field(default=0.0, ge=0.0)
+    """Coordination augmentation: number of new sentences, as a share of the training documents, in which entities that begin or
+    end alike are coordinated: "hip pain" becomes "hip and knee pain". 0: none."""
     oversample_discontinuous: int = Field(default=1, ge=1)
     """How often a training sentence with discontinuous entities is seen in an epoch; augmented sentences are seen once."""
     soft_labels: Sources = ()
     """Predictions of other models on the training texts, with scores: targets beside the gold wherever every span is scored.
     Use out-of-fold predictions, as `anyner cross-validate` writes them."""
-    soft_label_weight: float = Field(default=0.5, gt=0.0, le=1.0)
-    """Weight of the soft labels in the targets; gold has the rest."""
 
     def documents_only(self) -> Self:
         """The same documents without augmentation and soft labels."""
-        return self.updated({"augmentation": {"coordination": 0.0}, "soft_labels": ()}, "data")
+        return self.updated({"augmentation": 0.0, "soft_labels": ()}, "data")
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
-        ways = [self.folder is not None, bool(self.train), self.synthetic is not None]
-        if sum(ways) != 1:
+        if sum((self.folder is not None, bool(self.train), self.synthetic is not None)) != 1:
             raise ValueError("set exactly one of folder, train (with dev) and synthetic")
         if any(source.labels is not None for source in self.soft_labels):
             raise ValueError("soft_labels: sources of soft labels take no `labels`; remove them")
@@ -106,18 +91,11 @@ class TrainingConfig(Settings):
     encoder_lr: float = Field(default=5e-5, gt=0, le=1000)
     head_lr: float = Field(default=1e-3, gt=0, le=1000)
     """Learning rate of everything that is not pretrained."""
-    warmup: float = Field(default=0.1, ge=0, le=1)
-    """Share of the steps in which the learning rates rise; then they decay linearly to 0."""
-    weight_decay: float = Field(default=0.01, ge=0)
-    clip: float = Field(default=1.0, gt=0)
-    """Largest norm of the gradients."""
-    frozen_epochs: int = Field(default=0, ge=0)
-    """First epochs with a frozen encoder, whose output is computed once for all of them."""
     word_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
-    """Share of the words replaced by the unknown piece, sampled again in each epoch. Not in frozen epochs."""
+    """Share of the words replaced by the unknown piece, sampled again in each epoch."""
     adversarial: float = Field(default=0.0, ge=0.0)
-    """FGM: size of the perturbation of the embeddings, in lengths of a mean one. A step takes about 1.6 times as long. Not in
-    frozen epochs. 0: off."""
+    """FGM: size of the perturbation of the embeddings, in lengths of a mean one. A step takes about 1.6 times as long.
+    0: off."""
     average_epochs: float = Field(default=0.0, ge=0.0)
     """Average the weights over about so many last epochs; dev is scored and models are saved with the average. 0: off."""
     patience: int | None = Field(default=None, ge=1)
@@ -125,22 +103,12 @@ class TrainingConfig(Settings):
     seed: int = Field(default=0, ge=0, lt=2**63)
     precision: Precision = "auto"
     """Of matrix products; auto: bfloat16 on GPUs that have it."""
-    checkpoint_steps: int | None = Field(default=None, ge=1)
-    """Write a checkpoint every so many steps; one is written every five minutes anyway."""
 
 
 class PretrainingConfig(Settings):
-    """Domain-adaptive pre-training (`anyner pretrain`). Seed, warm-up, weight decay and clipping are those of `training`."""
+    """Domain-adaptive pre-training (`anyner pretrain`). The encoder learns at twice `training.encoder_lr`."""
 
     epochs: int = Field(default=50, ge=1)
-    mask_share: float = Field(default=0.2, gt=0.0, lt=1.0)
-    """Share of the words that are masked, each whole."""
-    lr: float | None = Field(default=None, gt=0, le=1000)
-    """Learning rate of the encoder; default: twice training.encoder_lr."""
-    window: int = Field(default=256, ge=16)
-    """Most pieces in a window; consecutive sentences of one `doc` share windows."""
-    batch_tokens: int = Field(default=16384, ge=64)
-    """Most pieces in a batch, padding included."""
 
 
 class RefitConfig(Settings):
@@ -158,12 +126,9 @@ class _NoKeyTwice(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise yaml.constructor.ConstructorError(
-                    None, None, "a key must be a word, not a list or a mapping", key.start_mark
-                )
-            if key.value in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"duplicate key {key.value!r}", key.start_mark)
+            if not isinstance(key, yaml.ScalarNode) or key.value in seen:
+                fault = "a key must be a word" if not isinstance(key, yaml.ScalarNode) else f"duplicate key {key.value!r}"
+                raise yaml.constructor.ConstructorError(None, None, fault, key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
 
@@ -192,17 +157,6 @@ class Recipe(Settings):
             raise ValueError(f"refit.epoch is {self.refit.epoch}, but training.epochs is {self.training.epochs}")
         return self
 
-    @model_validator(mode="after")
-    def _can_be_built(self) -> Self:
-        own = self.encoder.scratch
-        weights = own.width * (own.vocabulary + 12 * own.width * own.layers)
-        if self.encoder.source == "from_scratch" and weights > _MOST_WEIGHTS:
-            raise ValueError(
-                f"encoder.scratch: layers {own.layers}, width {own.width} and vocabulary {own.vocabulary} make about "
-                f"{weights:.0e} weights; the limit is {_MOST_WEIGHTS:.0e}"
-            )
-        return self
-
     @classmethod
     def read(cls, path: str | Path, changes: Sequence[str] = ()) -> Self:
         """The recipe in a YAML file, with `key.sub=value` changes on top."""
@@ -224,6 +178,8 @@ class Recipe(Settings):
         for old, new in OLD_RECIPE_KEYS.items():
             if has_key(plain, old):
                 raise AnynerError(f"{where}: '{old}' is now '{new}'")
+        if plain is not None and has_key(plain, "text.mark_lines") and plain["text"]["mark_lines"] is not True:
+            raise AnynerError(f"{where}: 'text.mark_lines' cannot be set: new models always read line ends")
         return super().of(plain, where)
 
     def to_yaml(self) -> str:
@@ -241,8 +197,7 @@ def changed(plain: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
         group = result
         for parent in parents:
             inner = group.get(parent)
-            group[parent] = {**inner} if isinstance(inner, dict) else {}
-            group = group[parent]
+            group[parent] = group = {**inner} if isinstance(inner, dict) else {}
         try:
             group[last] = _value(value)
         except (yaml.YAMLError, ValueError, RecursionError):
@@ -255,8 +210,6 @@ def changed(plain: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
 def _value(written: str) -> Any:
     """YAML 1.1 reads 1e-4 as text; pydantic would take it, but `--set` should mean what it says."""
     if "e" in written.lower():
-        try:
+        with suppress(ValueError):
             return float(written)
-        except ValueError:
-            pass
     return yaml.safe_load(written)

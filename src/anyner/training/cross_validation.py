@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 
+from anyner.corpora.corpus import summary
 from anyner.corpora.joining import joined, parted, source_documents
 from anyner.corpora.writing import write
-from anyner.document import Document, Entity
+from anyner.document import Document
 from anyner.errors import AnynerError
 from anyner.evaluation.scores import Score
 from anyner.inference.recognizer import Recognizer
@@ -22,9 +23,8 @@ from anyner.storage.load import load, read_config
 from anyner.training.checkpoint import has_checkpoint
 from anyner.training.config import Recipe, RefitConfig
 from anyner.training.data.augmentation import augmented
-from anyner.training.data.examples import DataCheck
 from anyner.training.data.splits import Splits, dev_passages, read_data
-from anyner.training.progress import Listener, Silent
+from anyner.training.progress import Listener
 from anyner.training.run import run
 
 REFIT = "refit.json"
@@ -53,7 +53,7 @@ def cross_validate(recipe: Recipe, output: Path, folds: int = 5, listener: Liste
 
     The fold models stay in the folder until all files are written, so an interrupted call continues where it stopped.
     """
-    listener = listener or Silent()
+    listener = listener or Listener()
     split = Folds.of(recipe, output, folds, listener)
     predicted: list[Document] = []
     proposed, epochs = [], []
@@ -66,7 +66,7 @@ def cross_validate(recipe: Recipe, output: Path, folds: int = 5, listener: Liste
         epochs.append(_best_of_training(split.folder(fold)).epoch)
     tuned = tuned_on(proposed)
     refit = RefitConfig.of({"epoch": round(mean(epochs)), "thresholds": dict(tuned.thresholds)}, "refit")
-    summary = {
+    found = {
         "architecture": recipe.architecture,
         **refit.model_dump(mode="json"),
         "epochs_of_folds": epochs,
@@ -75,7 +75,7 @@ def cross_validate(recipe: Recipe, output: Path, folds: int = 5, listener: Liste
     }
     write(predicted, output / SOFT_LABELS, "jsonl")
     write_text(output / RECIPE, recipe.to_yaml())
-    write_text(output / REFIT, json.dumps(summary, indent=2) + "\n")
+    write_text(output / REFIT, json.dumps(found, indent=2) + "\n")
     for fold in range(folds):
         shutil.rmtree(split.folder(fold))
     entities = sum(len(document.entities) for document in predicted)
@@ -84,7 +84,7 @@ def cross_validate(recipe: Recipe, output: Path, folds: int = 5, listener: Liste
 
 def train_fold(recipe: Recipe, output: Path, folds: int, fold: int, listener: Listener | None = None) -> Path:
     """Trains the model of one fold, counted from 1. Folds can train in parallel; `cross_validate` then uses their models."""
-    listener = listener or Silent()
+    listener = listener or Listener()
     split = Folds.of(recipe, output, folds, listener)
     if not 1 <= fold <= folds:
         raise AnynerError(f"there is no fold {fold} of {folds}: folds are counted from 1")
@@ -105,16 +105,17 @@ def with_refit(recipe: Recipe, folder: Path) -> Recipe:
 
 def read_refit(folder: Path) -> tuple[str, RefitConfig]:
     """The architecture, and its best epoch and thresholds, from a folder of a cross-validation or a finished training."""
-    if any(folder.glob("fold-*-of-*")) and not (folder / REFIT).is_file():
+    path = folder / REFIT
+    if not path.is_file() and any(folder.glob("fold-*-of-*")):
         raise AnynerError(f"{folder} has no {REFIT} yet: run anyner cross-validate again, without --fold")
-    if not (folder / REFIT).is_file():
+    if not path.is_file():
         return read_config(folder).architecture, _best_of_training(folder)
     try:
-        plain = json.loads((folder / REFIT).read_text(encoding="utf-8"))
-        values = {"epoch": plain["epoch"], "thresholds": plain["thresholds"]}
-        return str(plain["architecture"]), RefitConfig.of(values, str(folder / REFIT))
+        plain = json.loads(path.read_text(encoding="utf-8"))
+        refit = RefitConfig.of({key: plain[key] for key in RefitConfig.model_fields}, str(path))
+        return str(plain["architecture"]), refit
     except (ValueError, KeyError, TypeError):
-        raise AnynerError(f"{folder / REFIT} was not written by anyner cross-validate, or is damaged") from None
+        raise AnynerError(f"{path} was not written by anyner cross-validate, or is damaged") from None
 
 
 def _best_of_training(folder: Path) -> RefitConfig:
@@ -159,9 +160,9 @@ class Folds:
         for name in (REFIT, SOFT_LABELS, CONFIG, RECIPE):
             if (output / name).exists():
                 raise AnynerError(f"{output} already holds {name}: choose another output folder")
-        data = read_data(recipe.data.updated({"augmentation": {}}, "data"), recipe.text, dev_trains=True)
-        for line in DataCheck(problems=data.problems).lines():
-            listener.note(line)
+        data = read_data(recipe.data.updated({"augmentation": 0.0}, "data"), recipe.text, dev_trains=True)
+        if data.problems:
+            listener.note(summary(data.problems))
         return cls.split(recipe, output, data, count)
 
     @classmethod
@@ -190,12 +191,11 @@ class Folds:
 
     def model(self, fold: int, listener: Listener) -> Recognizer:
         """The model that did not learn from this fold: trained, resumed, or loaded if an earlier call finished it."""
-        folder, training = self.folder(fold), self.recipe.training
-        own = self.recipe.model_copy(update={"training": training.updated({"seed": training.seed + fold}, "training")})
+        folder, training, splits = self.folder(fold), self.recipe.training, self.splits(fold)
+        own = self.recipe.updated({"training": {**training.model_dump(), "seed": training.seed + fold}}, "recipe")
+        known, own_hash = folder / _DOCUMENTS, _hash_of(splits)
         if (folder / RECIPE).is_file() and Recipe.read(folder / RECIPE) != own:
             raise AnynerError(f"{self.output} holds models of another recipe: choose another output folder")
-        splits = self.splits(fold)
-        known, own_hash = folder / _DOCUMENTS, _hash_of(splits)
         if (folder / RECIPE).is_file() and not (known.is_file() and known.read_text(encoding="utf-8") == own_hash):
             # one document more or less shifts all later ones to other folds
             raise AnynerError(f"{self.output} holds models trained on other documents: choose another output folder")
@@ -217,15 +217,6 @@ def fold_numbers(documents: Sequence[Document], folds: int) -> tuple[int, ...]:
 
 def _hash_of(splits: Splits) -> str:
     """The same for the same documents on the same side, with the same soft labels."""
-    sides = [[_plain(document) for document in side] for side in (splits.train, splits.dev)]
-    soft = [None if one is None else [one.covers_discontinuous, _entities(one.entities)] for one in splits.soft_labels]
+    sides = [[[one.to_json(), one.words, one.before, one.after] for one in side] for side in (splits.train, splits.dev)]
+    soft = [one and [one.covers_discontinuous, [entity.to_json() for entity in one.entities]] for one in splits.soft_labels]
     return hashlib.sha256(json.dumps([sides, soft]).encode()).hexdigest()
-
-
-def _plain(document: Document) -> list[object]:
-    labels = None if document.labels is None else sorted(document.labels)
-    return [document.text, document.words, document.doc, document.before, document.after, labels, _entities(document.entities)]
-
-
-def _entities(entities: Sequence[Entity]) -> list[object]:
-    return [[entity.label, entity.fragments, entity.score] for entity in entities]

@@ -1,26 +1,24 @@
-"""The encoder of a training: where it comes from, and its cached output while it is frozen."""
+"""What a training starts from: the encoder, and a limit on what is built on it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-import torch
-from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
+from torch.overrides import TorchFunctionMode
 from transformers import PreTrainedModel
 
 from anyner.document import Document
-from anyner.encoding.batch import batch_of
 from anyner.encoding.config import EncoderConfig
 from anyner.encoding.pieces import PieceVocabulary
 from anyner.encoding.pretrained import pretrained_encoder
+from anyner.encoding.untrusted import numbers_made
 from anyner.errors import AnynerError
-from anyner.inference.batching import batches, window_size
-from anyner.inference.proposing import Proposer, arithmetic
 from anyner.storage.bundled import BUNDLED, bundled_folder, bundled_names
 from anyner.storage.load import is_model_folder, load
-from anyner.text.windows import Window
+
+_MOST_WEIGHTS = 4 * 10**9
 
 
 def starting_encoder(config: EncoderConfig, documents: Sequence[Document]) -> tuple[PreTrainedModel, PieceVocabulary]:
@@ -47,26 +45,21 @@ def _model_folder(source: str) -> Path | None:
     return bundled
 
 
-class FrozenPieces:
-    """The output of the frozen encoder for every training window, computed once and kept on its device: ten frozen epochs cost
-    about as much as one."""
+class limited_weights(TorchFunctionMode):  # noqa: N801 - used like a function, in `with`
+    """Inside, oversized layers are refused before they are allocated: systems promise more memory than they have."""
 
-    @torch.no_grad()
-    def __init__(self, proposer: Proposer, windows: Sequence[Window], batch_tokens: int) -> None:
-        model, device = proposer.model, proposer.device
-        kept: list[Tensor | None] = [None] * len(windows)
-        sizes = [window_size(window) + proposer.extra for window in windows]
-        training = model.training
-        model.eval()
-        for places in batches(sizes, sorted(range(len(sizes)), key=sizes.__getitem__), batch_tokens):
-            batch = batch_of([windows[place] for place in places], proposer.vocabulary.frame, proposer.prompt)
-            with arithmetic(device, proposer.precision):
-                pieces = model.encoder.encode(batch.to(device))
-            for place, row, length in zip(places, pieces, batch.piece_lengths, strict=True):
-                kept[place] = row[:length].clone()
-        model.train(training)
-        self._kept = [pieces for pieces in kept if pieces is not None]
+    def __init__(self, key: str) -> None:
+        super().__init__()
+        self._key, self._left = key, _MOST_WEIGHTS
 
-    def batch(self, places: Sequence[int]) -> Tensor:
-        """(B, S, d) for these windows, padded with zeros."""
-        return pad_sequence([self._kept[place] for place in places], batch_first=True)
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        named = dict(kwargs or {})
+        try:
+            self._left -= numbers_made(func, args, named)
+        except (RuntimeError, TypeError):  # overflows a torch integer
+            self._left = -1
+        if self._left < 0:
+            raise AnynerError(f"{self._key}: its settings make more than {_MOST_WEIGHTS:,} weights: use smaller sizes")
+        return func(*args, **named)

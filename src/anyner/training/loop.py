@@ -23,28 +23,19 @@ from anyner.inference.tuning import Tuned, Tuner
 from anyner.storage.files import CONFIG, EPOCHS
 from anyner.training.checkpoint import Place, has_checkpoint, hash_of, restore_checkpoint, write_checkpoint
 from anyner.training.config import TrainingConfig
-from anyner.training.data.batches import EpochPlans
-from anyner.training.data.passages import Passages
-from anyner.training.encoder import FrozenPieces
-from anyner.training.losses import DivergedError, LossSums, NumberWatch, all_finite, total_loss
+from anyner.training.data.passages import Passage, Passages, epoch_batches
+from anyner.training.losses import DivergedError, LossSums, NumberWatch, total_loss
 from anyner.training.optimizer import build_optimizer, schedule, set_rates
 from anyner.training.processes import Interrupted, StopRequest
 from anyner.training.progress import EpochRecord, Listener, MetricsFile
 from anyner.training.regularize import WeightAverage, perturbed, with_case_dropout, with_word_dropout
 
 _LARGEST_SEED = 2**31 - 1
+_LARGEST_NORM = 1.0
+"""Of the gradients, which are clipped to it."""
 _AGREE_EVERY = 10
 """Steps between two checks that all processes must make together, or that wait for the GPU."""
-_CHECKPOINT_MINUTES = 5
-
-
-@dataclass(frozen=True, slots=True)
-class _Share:
-    """The part of a batch that one process has; without one it repeats an example that does not count."""
-
-    places: Sequence[int]
-    batch: Batch
-    counts: bool
+_CHECKPOINT_SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +59,6 @@ class Trainer:
         self,
         recognizer: Recognizer,
         examples: Sequence[Example],
-        passages: Passages,
         tuner: Tuner | None,
         config: TrainingConfig,
         *,
@@ -81,50 +71,44 @@ class Trainer:
         self.recognizer, self.tuner, self.config = recognizer, tuner, config
         self.folder, self.keep_best, self.listener, self.accelerator = folder, keep_best, listener, accelerator
         self.last_epoch = last_epoch
-        self.plans = EpochPlans(passages, recognizer.proposer.extra, config)
+        self.passages = Passages(examples, recognizer.budget, config.seed, one_each=not config.passages)
         self.model = recognizer.model
         self.optimizer = build_optimizer(self.model, config)
         self.wrapped: Any = accelerator.prepare(self.model)
-        in_epochs = [len(self.plans.of(epoch).batches) for epoch in range(config.epochs)]
+        in_epochs = [len(self.batches(epoch)) for epoch in range(config.epochs)]
         self.steps, self.last_step = sum(in_epochs), sum(in_epochs[:last_epoch])
         averaged = config.average_epochs * self.steps / config.epochs
         self.average = WeightAverage(self.model, averaged) if averaged else None
-        self._learned_from = hash_of(recognizer.config.labels, examples)
-        self.place = Place(0, 0, 0, -1.0, -1, 0.0, 0, {}, self._learned_from)
-        self._frozen: FrozenPieces | None = None
-        self._stop, self._watch = StopRequest(), NumberWatch()
+        self.place = Place(learned_from=hash_of(recognizer.config.labels, examples))
+        self._stop, self._watch = StopRequest(), NumberWatch(accelerator.device)
 
     def resume(self) -> None:
         """Restores the last checkpoint in the folder."""
-        self.place = restore_checkpoint(self.folder, self.model, self.optimizer, self._learned_from, self.average)
+        self.place = restore_checkpoint(self.folder, self.model, self.optimizer, self.place.learned_from, self.average)
         self.accelerator.wait_for_everyone()  # before one process writes the next checkpoint
 
     def train(self) -> Outcome:
-        writes = self.accelerator.is_main_process
-        self._metrics = MetricsFile(self.folder / EPOCHS, keep=self.place.records, writes=writes)
-        self._best_f1, self._best_epoch, self._step = self.place.best_f1, self.place.best_epoch, self.place.step
-        self._began = time.monotonic() - self.place.seconds
-        self._saved = time.monotonic()
+        place, patience = self.place, self.config.patience
+        self._metrics = MetricsFile(self.folder / EPOCHS, keep=place.records, writes=self.accelerator.is_main_process)
+        self._began, self._saved = time.monotonic() - place.seconds, time.monotonic()
+        epoch, skipped, sums = place.epoch - 1, place.batch, LossSums(place.loss_sums)
         rates: list[float] = []
-        epoch = self.place.epoch - 1
         with self._stop.on_ctrl_c():
-            for epoch in range(self.place.epoch, self.last_epoch):
-                sums = LossSums({name: list(total) for name, total in self.place.loss_sums.items()})
-                rates.append(self._train_epoch(epoch, self.place.batch, sums))
+            for epoch in range(place.epoch, self.last_epoch):
+                rates.append(self._train_epoch(epoch, skipped, sums))
                 with self.average.applied() if self.average is not None else nullcontext():
                     self._score(epoch, sums, rates[-1])
-                self.place = self._placed(epoch + 1, 0, LossSums())
-                patience = self.config.patience
-                if self.tuner is not None and patience is not None and epoch - self._best_epoch >= patience:
+                skipped, sums = 0, LossSums()
+                if self.tuner is not None and patience is not None and epoch - place.best_epoch >= patience:
                     self.listener.note(f"stopped: no better dev F1 for {patience} epochs")
                     break
                 if self._checkpoint_due():
-                    self._write_checkpoint()
+                    self._write_checkpoint(epoch + 1, 0, sums)
         return Outcome(
-            best_epoch=self._best_epoch,
-            best_f1=self._best_f1 if self.tuner is not None else None,
+            best_epoch=place.best_epoch,
+            best_f1=place.best_f1 if self.tuner is not None else None,
             epochs=epoch + 1,
-            steps=self._step,
+            steps=place.step,
             seconds=time.monotonic() - self._began,
             sentences_per_second=median(rates) if rates else 0.0,
         )
@@ -133,71 +117,63 @@ class Trainer:
     def _device(self) -> torch.device:
         return self.accelerator.device  # type: ignore[no-any-return]
 
+    def batches(self, epoch: int) -> list[list[Passage]]:
+        return epoch_batches(self.passages, self.recognizer.proposer.extra, self.config, epoch)
+
     def _train_epoch(self, epoch: int, skipped: int, sums: LossSums) -> float:
         """Trains on the batches of one epoch, after the first `skipped`; returns sentences per second."""
-        self._plan = self.plans.of(epoch)
-        self._freeze(epoch < self.config.frozen_epochs)
-        plan = self._plan.batches
+        batches = self.batches(epoch)
         self.wrapped.train()
         began, sentences, shown = time.monotonic(), 0, 0.0
-        for number in range(skipped, len(plan)):
-            self._train_step(self._share(plan[number], epoch), epoch, number, sums)
-            sentences += sum(len(self._plan.passages[place].sentences) for place in plan[number])
+        for number, passages in enumerate(batches[skipped:], skipped):
+            self._train_step(passages, epoch, number, sums)
+            sentences += sum(len(passage.sentences) for passage in passages)
             if time.monotonic() - shown > 0.5:
                 shown = time.monotonic()
-                left = (shown - self._began) * (self.last_step - self._step) / max(1, self._step)
-                self.listener.step(epoch + 1, (number + 1) / len(plan), sum(sums.means().values()), left)
-            self._pause_if_due(epoch, number + 1, sums, number + 1 == len(plan))
+                left = (shown - self._began) * (self.last_step - self.place.step) / max(1, self.place.step)
+                self.listener.step(epoch + 1, (number + 1) / len(batches), sum(sums.means().values()), left)
+            self._pause_if_due(epoch, number + 1, sums, number + 1 == len(batches))
         if self._device.type == "cuda":
             torch.cuda.synchronize()
         return sentences / max(1e-9, time.monotonic() - began)
 
-    def _share(self, places: Sequence[int], epoch: int) -> _Share:
-        """This process's part of a batch, on the device. The whole batch does not depend on the number of processes."""
-        mine = places[self.accelerator.process_index :: self.accelerator.num_processes]
-        used = mine or places[:1]
-        proposer, draw = self.recognizer.proposer, Draw(self.config.seed, epoch + 1)
-        examples = self.plans.examples([self._plan.passages[place] for place in used])
-        if self.config.word_dropout and self._frozen is None:
-            examples = with_word_dropout(examples, self.config.word_dropout, proposer.vocabulary.frame.unknown, draw)
-        if self.model.encoder.config.features.shapes:
-            examples = with_case_dropout(examples, draw)
-        batch = training_batch(examples, proposer.vocabulary.frame, proposer.prompt, self.model.encoder.features)
-        return _Share(used, batch.to(self._device), counts=bool(mine))
-
-    def _train_step(self, share: _Share, epoch: int, number: int, sums: LossSums) -> None:
-        """Forward, backward, update."""
-        set_rates(self.optimizer, schedule(self._step, self.steps, self.config.warmup))
-        self._backward(share, epoch, number, sums)
-        if self.config.adversarial and self._frozen is None:
+    def _train_step(self, passages: Sequence[Passage], epoch: int, number: int, sums: LossSums) -> None:
+        """Forward, backward, update. Every process has a part of the batch; without one, a passage that does not count."""
+        mine = passages[self.accelerator.process_index :: self.accelerator.num_processes]
+        batch = self._batch(mine or passages[:1], epoch)
+        set_rates(self.optimizer, schedule(self.place.step, self.steps))
+        self._backward(batch, bool(mine), (epoch, number), sums)
+        if self.config.adversarial:
             with perturbed(self.model.encoder.tables.tokens.weight, self.config.adversarial):
-                self._backward(share, epoch, number, LossSums())
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.config.clip)
+                self._backward(batch, bool(mine), (epoch, number), LossSums())
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), _LARGEST_NORM)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
-        self._step += 1
-        self._watch.add(self._step, norm)
+        self.place.step += 1
+        self._watch.add(self.place.step, norm)
         if self.average is not None:
-            self.average.add(self._step)
+            self.average.add(self.place.step)
 
-    def _backward(self, share: _Share, epoch: int, number: int, sums: LossSums) -> None:
+    def _batch(self, passages: Sequence[Passage], epoch: int) -> Batch:
+        """On the device."""
+        proposer, draw = self.recognizer.proposer, Draw(self.config.seed, epoch + 1)
+        examples = [self.passages.example(passage) for passage in passages]
+        if self.config.word_dropout:
+            examples = with_word_dropout(examples, self.config.word_dropout, proposer.vocabulary.frame.unknown, draw)
+        if self.model.encoder.shapes is not None:
+            examples = with_case_dropout(examples, draw)
+        batch = training_batch(examples, proposer.vocabulary.frame, self.model.encoder.shapes)
+        return batch.to(self._device)
+
+    def _backward(self, batch: Batch, counts: bool, place: tuple[int, int], sums: LossSums) -> None:
         """Adds the gradients of one batch. Dropout depends on the place in the training alone, so resuming is exact."""
-        torch.manual_seed(_seed(self.config.seed, epoch, number, self.accelerator.process_index))
-        pieces = self._frozen.batch(share.places) if self._frozen is not None else None
+        torch.manual_seed(_seed(self.config.seed, *place, self.accelerator.process_index))
         with arithmetic(self._device, self.config.precision):
-            losses = self.wrapped(share.batch, Draw(self.config.seed, epoch + 1, self._step), pieces)
-        total, parts = total_loss(losses, share.counts, self.accelerator)
+            losses = self.wrapped(batch, Draw(self.config.seed, place[0] + 1, self.place.step))
+        total, parts = total_loss(losses, counts, self.accelerator)
         sums.add(losses, parts)
-        self._watch.add(self._step + 1, parts.sum())
+        self._watch.add(self.place.step + 1, parts.sum())
         self.accelerator.backward(total)
-
-    def _freeze(self, frozen: bool) -> None:
-        self.model.encoder.pretrained.requires_grad_(not frozen)
-        if not frozen:
-            self._frozen = None
-        elif self._frozen is None:
-            windows = [example.window for example in self.plans.examples(self._plan.passages)]
-            self._frozen = FrozenPieces(self.recognizer.proposer, windows, self.config.batch_tokens)
 
     def _score(self, epoch: int, sums: LossSums, rate: float) -> None:
         tuned: Tuned | None = None
@@ -206,14 +182,14 @@ class Trainer:
         if tuned is not None and not tuned.score.predicted:
             self.listener.note(f"epoch {epoch + 1}: no entity passes any threshold on dev")
         score = tuned.score if tuned is not None else None
-        better = score.f1 > self._best_f1 if score else epoch + 1 == self.last_epoch
+        better = score.f1 > self.place.best_f1 if score else epoch + 1 == self.last_epoch
         if better:
-            self._best_f1, self._best_epoch = score.f1 if score else self._best_f1, epoch
+            self.place.best_f1, self.place.best_epoch = score.f1 if score else self.place.best_f1, epoch
             if self.accelerator.is_main_process:
                 self.keep_best(tuned)
         record = EpochRecord(
             epoch=epoch + 1,
-            step=self._step,
+            step=self.place.step,
             losses={name: round(value, 6) for name, value in sums.means().items()},
             dev_precision=score.precision if score else None,
             dev_recall=score.recall if score else None,
@@ -227,24 +203,16 @@ class Trainer:
         self.listener.epoch(record)
         self._metrics.add(record)
 
-    def _placed(self, epoch: int, batch: int, sums: LossSums) -> Place:
-        seconds = time.monotonic() - self._began
-        best = (self._best_f1, self._best_epoch)
-        return Place(self._step, epoch, batch, *best, seconds, self._metrics.records, sums.plain(), self._learned_from)
-
     def _checkpoint_due(self) -> bool:
-        every = self.config.checkpoint_steps
-        by_steps = every is not None and self._step % every == 0
-        return by_steps or time.monotonic() - self._saved > 60 * _CHECKPOINT_MINUTES
+        return time.monotonic() - self._saved > _CHECKPOINT_SECONDS
 
     def _pause_if_due(self, epoch: int, batch: int, sums: LossSums, epoch_ends: bool) -> None:
         stop = self._all_stop()
-        if stop or epoch_ends or self._step % _AGREE_EVERY == 0:  # the same steps in all processes
+        if stop or epoch_ends or self.place.step % _AGREE_EVERY == 0:  # the same steps in all processes
             self._refuse_bad_numbers(weights=stop or epoch_ends)
         first = epoch_ends and not has_checkpoint(self.folder)  # from now on there is a model to resume with
         if stop or first or self._checkpoint_due():
-            self.place = self._placed(epoch, batch, sums)
-            self._write_checkpoint()
+            self._write_checkpoint(epoch, batch, sums)
         if stop:
             raise Interrupted(self._stop.exit_code)
 
@@ -252,7 +220,7 @@ class Trainer:
         """Whether to stop now. Processes agree on it: one that stopped alone would leave the others waiting."""
         if self.accelerator.num_processes == 1:
             return self._stop.asked
-        if self._step % _AGREE_EVERY:
+        if self.place.step % _AGREE_EVERY:
             return False
         asked = torch.tensor(float(self._stop.asked), device=self._device)
         return bool(self.accelerator.reduce(asked, "sum") > 0)
@@ -261,7 +229,7 @@ class Trainer:
         """Raises if a loss or a gradient is not finite; `weights` are checked only before they are saved."""
         step = self._watch.first_bad()
         if step is None and weights and not self._weights_finite():
-            step = self._step
+            step = self.place.step
         if step is None:
             return
         kept = "the last good model and checkpoint are kept" if (self.folder / CONFIG).exists() else "no model was kept"
@@ -271,11 +239,13 @@ class Trainer:
         )
 
     def _weights_finite(self) -> bool:
-        return all_finite(list(self.model.parameters()))
+        return bool(torch.stack([weight.detach().isfinite().all() for weight in self.model.parameters()]).all())
 
-    def _write_checkpoint(self) -> None:
+    def _write_checkpoint(self, epoch: int, batch: int, sums: LossSums) -> None:
         # a checkpoint with bad numbers is skipped; the next check of all processes ends the training
         if self.accelerator.is_main_process and self._watch.first_bad() is None and self._weights_finite():
+            self.place.epoch, self.place.batch, self.place.loss_sums = epoch, batch, sums.plain()
+            self.place.seconds, self.place.records = time.monotonic() - self._began, self._metrics.records
             write_checkpoint(self.folder, self.model, self.optimizer, self.place, self.average)
         self._saved = time.monotonic()
 

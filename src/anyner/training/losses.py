@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import torch
 from accelerate import Accelerator
@@ -33,49 +33,35 @@ def total_loss(losses: Losses, counts: bool, accelerator: Accelerator) -> tuple[
     return total, summed
 
 
-@dataclass(slots=True)
 class LossSums:
     """Numerators and denominators of the loss parts of an epoch; they stay on the device until they are read."""
 
-    totals: dict[str, list[float]] = field(default_factory=dict)
-    waiting: list[tuple[tuple[str, ...], Tensor]] = field(default_factory=list)
+    def __init__(self, totals: Mapping[str, tuple[float, float]] | None = None) -> None:
+        self._totals: dict[str, Any] = dict(totals or {})
 
     def add(self, names: Iterable[str], parts: Tensor) -> None:
         """One batch's parts (P, 2), in the order of the names."""
-        self.waiting.append((tuple(names), parts))
+        for name, part in zip(names, parts.double(), strict=True):
+            before = torch.as_tensor(self._totals.get(name, (0.0, 0.0)), dtype=torch.float64, device=parts.device)
+            self._totals[name] = before + part
 
-    def plain(self) -> dict[str, list[float]]:
-        if self.waiting:
-            numbers = iter(torch.cat([parts.double() for _, parts in self.waiting]).tolist())
-            for name, (numerator, denominator) in zip((n for names, _ in self.waiting for n in names), numbers, strict=True):
-                total = self.totals.setdefault(name, [0.0, 0.0])
-                total[0] += numerator
-                total[1] += denominator
-            self.waiting.clear()
-        return self.totals
+    def plain(self) -> dict[str, tuple[float, float]]:
+        pairs = {name: torch.as_tensor(total, dtype=torch.float64).tolist() for name, total in self._totals.items()}
+        return {name: (numerator, denominator) for name, (numerator, denominator) in pairs.items()}
 
     def means(self) -> dict[str, float]:
         return {name: numerator / max(denominator, 1e-12) for name, (numerator, denominator) in self.plain().items()}
 
 
 class NumberWatch:
-    """Finds the first step with a number that is not finite; numbers stay on the device until they are read."""
+    """Finds the first step with a number that is not finite; it stays on the device until it is read."""
 
-    def __init__(self) -> None:
-        self._waiting: list[tuple[int, Tensor]] = []
-        self._bad: int | None = None
+    def __init__(self, device: torch.device) -> None:
+        self._bad = torch.zeros((), dtype=torch.int64, device=device)  # 0: none
 
     def add(self, step: int, number: Tensor) -> None:
         """A loss or the norm of a gradient."""
-        self._waiting.append((step, number.detach()))
+        self._bad = torch.where((self._bad == 0) & ~number.detach().isfinite(), step, self._bad)
 
     def first_bad(self) -> int | None:
-        if self._bad is None and self._waiting:
-            finite = torch.stack([number.float() for _, number in self._waiting]).isfinite().tolist()
-            self._bad = next((step for (step, _), fine in zip(self._waiting, finite, strict=True) if not fine), None)
-        self._waiting.clear()
-        return self._bad
-
-
-def all_finite(weights: Sequence[Tensor]) -> bool:
-    return bool(torch.stack([weight.detach().isfinite().all() for weight in weights]).all())
+        return int(self._bad) or None

@@ -10,10 +10,9 @@ from typing import Any
 from anyner.errors import AnynerError
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.tuning import Tuned
-from anyner.storage.card import card
 from anyner.storage.files import CARD, CONFIG, EPOCHS, METRICS, RECIPE, WEIGHTS, write_text
 from anyner.storage.load import read_config
-from anyner.storage.save import save
+from anyner.storage.save import card, save
 from anyner.training.checkpoint import has_checkpoint
 from anyner.training.config import Recipe
 from anyner.training.data.splits import Splits
@@ -22,8 +21,6 @@ from anyner.training.loop import Outcome
 
 def check_folder(folder: Path, recipe: Recipe, resume: bool) -> None:
     """Refuses a folder that a training would overwrite, or that it cannot resume from."""
-    if folder.exists() and not folder.is_dir():
-        raise AnynerError(f"{folder} is a file, not a folder")
     if not resume:
         if has_checkpoint(folder):
             raise AnynerError(f"{folder} holds an unfinished training: resume it, or choose another output folder")
@@ -55,22 +52,14 @@ def begin_folder(folder: Path, recipe: Recipe) -> None:
     write_text(folder / RECIPE, recipe.to_yaml())
 
 
-def check_best_model(folder: Path, best_epoch: int) -> None:
-    """A checkpoint is useless without the files of the best epoch so far."""
-    if best_epoch < 0:
-        return
-    if not (folder / WEIGHTS).is_file():
-        raise AnynerError(f"{folder}: {WEIGHTS}, the model of epoch {best_epoch + 1}, is missing: start a new training")
-    _read_metrics(folder)
-
-
-def _read_metrics(folder: Path) -> dict[str, Any]:
+def read_metrics(folder: Path) -> dict[str, Any]:
+    """Of the best epoch so far, without whose files a checkpoint is useless."""
     try:
         metrics = json.loads((folder / METRICS).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         metrics = None
-    if not isinstance(metrics, dict) or "dev" not in metrics:
-        raise AnynerError(f"{folder / METRICS}: the score of the best epoch is missing or damaged: start a new training")
+    if not isinstance(metrics, dict) or "dev" not in metrics or not (folder / WEIGHTS).is_file():
+        raise AnynerError(f"{folder}: {METRICS} or {WEIGHTS} of the best epoch is missing or damaged: start a new training")
     return metrics
 
 
@@ -86,12 +75,13 @@ class BestModel:
         if tuned is not None:
             config = config.updated({"thresholds": dict(tuned.thresholds)}, CONFIG)
         save(Recognizer(self._recognizer.model, self._recognizer.vocabulary, config), self._folder, overwrite=True)
-        metrics = {"dev": tuned.score.to_json() if tuned is not None else None, "documents": len(self._data.dev)}
-        write_text(self._folder / METRICS, json.dumps(metrics, indent=2) + "\n")
+        self._write({"dev": tuned.score.to_json() if tuned is not None else None, "documents": len(self._data.dev)})
 
     def finish(self, outcome: Outcome) -> None:
-        metrics = _read_metrics(self._folder)
-        metrics["training"] = asdict(outcome)
-        write_text(self._folder / METRICS, json.dumps(metrics, indent=2) + "\n")
+        metrics = {**read_metrics(self._folder), "training": asdict(outcome)}
+        self._write(metrics)
         config = read_config(self._folder)  # with the thresholds of the best epoch
         write_text(self._folder / CARD, card(config, metrics, self._recipe.to_yaml(), len(self._data.train)))
+
+    def _write(self, metrics: dict[str, Any]) -> None:
+        write_text(self._folder / METRICS, json.dumps(metrics, indent=2) + "\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -13,8 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel
 
+from anyner.corpora.corpus import summary
+from anyner.corpora.joining import source_documents
 from anyner.document import Document
 from anyner.encoding.config import EncoderConfig
 from anyner.encoding.encoder import Encoder
@@ -26,19 +29,22 @@ from anyner.inference.proposing import arithmetic
 from anyner.storage.files import room_for
 from anyner.text.config import TextConfig
 from anyner.text.windows import Pieces, words_of
-from anyner.training.config import PretrainingConfig, Recipe, TrainingConfig
-from anyner.training.data.examples import DataCheck
-from anyner.training.data.splits import read_data, source_ids
+from anyner.training.config import Recipe
+from anyner.training.data.splits import read_data
 from anyner.training.encoder import starting_encoder
-from anyner.training.optimizer import schedule, set_rates
+from anyner.training.optimizer import adamw, schedule, set_rates
 from anyner.training.processes import StopRequest
-from anyner.training.progress import Listener, Silent, clock
+from anyner.training.progress import Listener, clock
 
 IGNORED = -100
 """Target of pieces that are not masked: cross-entropy skips it."""
 _MASKS = ("[MASK]", "<mask>")
+_MASKED = 0.2
+"""Share of the words that are masked, each whole: the rest of a word would give a masked piece away."""
 _UNCHANGED, _REPLACED = 0.1, 0.1
 """Shares of the masked words that stay as they are or become random pieces, as in BERT."""
+_WINDOW, _BATCH_TOKENS = 256, 16384
+"""Most pieces in a window, and in a batch with its padding."""
 _HELD_OUT = 0.02
 """Share of the windows for measuring accuracy."""
 _HEAD_LR = 1e-3
@@ -64,12 +70,12 @@ def pretrain(recipe: Recipe, folder: Path, more: Sequence[Document] = (), listen
 
     Texts of dev and test are not read, so their scores stay valid.
     """
-    listener = listener or Silent()
+    listener = listener or Listener()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise AnynerError(f"{folder} is not an empty folder: choose another output folder")
     data = read_data(recipe.data.documents_only(), recipe.text)
-    for line in DataCheck(problems=data.problems).lines():
-        listener.note(line)
+    if data.problems:
+        listener.note(summary(data.problems))
     loop = _Loop(recipe, (*data.train, *more), listener)
     listener.note(f"{loop.words:,} words in {len(loop.train):,} windows for training, {len(loop.held_out):,} held out")
     epochs, accuracy = loop.run()
@@ -86,84 +92,76 @@ def pretrain(recipe: Recipe, folder: Path, more: Sequence[Document] = (), listen
 
 class _Loop:
     def __init__(self, recipe: Recipe, documents: Sequence[Document], listener: Listener) -> None:
-        self.config, self.training, self.listener = recipe.pretraining, recipe.training, listener
+        self.epochs, self.training, self.listener = recipe.pretraining.epochs, recipe.training, listener
         self.stop = StopRequest()
         torch.manual_seed(self.training.seed)
         self.encoder, self.vocabulary = starting_encoder(recipe.encoder, documents)
         if is_encoder_half(self.encoder):
             kind = self.encoder.config.model_type
             raise AnynerError(f"encoder.source: {kind} cannot be pre-trained here: it is not a masked language model")
-        room = min(self.config.window, Encoder(EncoderConfig(), self.encoder).most_pieces or self.config.window)
+        room = min(_WINDOW, Encoder(EncoderConfig(), self.encoder).most_pieces or _WINDOW)
         windows = list(word_windows(documents, recipe.text, self.vocabulary, room))
         order = np.random.default_rng(self.training.seed).permutation(len(windows)).tolist()
         few = max(1, round(len(order) * _HELD_OUT))
-        self.held_out, self.train = order[:few], order[few:]
+        self.held_out, self.train = ([windows[place] for place in part] for part in (order[:few], order[few:]))
         if not self.train:
             raise AnynerError(f"too little text for pre-training: {len(windows)} windows, need at least 2")
         self.words = sum(map(len, windows))
-        self.masked = MaskedWords(windows, self.vocabulary, self.config.mask_share)
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
         self.head = MaskedLanguageHead(self.encoder).to(self.device)
         self.encoder.to(self.device)
-        self._parameters = [*self.encoder.parameters(), *self.head.parameters()]
-        self._optimizer = _optimizer(self.encoder, self.head, self.training, self.config)
-        self._step, self._steps = 0, self.config.epochs * len(self._plan(self.train, 0))
+        rates = ((self.encoder, 2 * self.training.encoder_lr), (self.head, _HEAD_LR))
+        self.optimizer = adamw((parameter, rate) for module, rate in rates for parameter in module.parameters())
 
     def run(self) -> tuple[int, float]:
         """Finished epochs, and the accuracy after them; Ctrl-C ends it sooner."""
-        epochs, accuracy = 0, 0.0
-        interrupted = False
-        self._began = time.monotonic()
+        accuracy, began = 0.0, time.monotonic()
         with self.stop.on_ctrl_c():
-            for epoch in range(1, self.config.epochs + 1):
-                loss = self._epoch(epoch)
-                if interrupted := loss is None:
-                    break
-                epochs, accuracy = epoch, self._accuracy()
-                passed = clock(time.monotonic() - self._began)
+            for epoch in range(1, self.epochs + 1):
+                batches = self._batches(self.train, epoch)
+                steps, total = self.epochs * len(batches), torch.zeros((), device=self.device)
+                self.encoder.train()
+                for number, batch in enumerate(batches):
+                    if self.stop.asked:
+                        return epoch - 1, self._accuracy()
+                    step = (epoch - 1) * len(batches) + number
+                    total += self._step(batch, [self.training.seed, epoch, number], schedule(step, steps))
+                    left = (time.monotonic() - began) / (step + 1) * (steps - step - 1)
+                    self.listener.step(epoch, (number + 1) / len(batches), None, left)
+                accuracy = self._accuracy()
+                loss, passed = total.item() / len(batches), clock(time.monotonic() - began)
                 self.listener.note(f"epoch {epoch}: loss {loss:.4f}, masked pieces predicted {accuracy:.1%}, {passed}")
-        return epochs, self._accuracy() if interrupted else accuracy
+        return self.epochs, accuracy
 
-    def _epoch(self, epoch: int) -> float | None:
-        """The mean loss of the steps; None if interrupted."""
-        plan = self._plan(self.train, epoch)
-        total = torch.zeros((), device=self.device)
-        self.encoder.train()
-        for number, places in enumerate(plan):
-            if self.stop.asked:
-                return None
-            set_rates(self._optimizer, schedule(self._step, self._steps, self.training.warmup))
-            loss, _ = self._loss(self.masked.batch(places, np.random.default_rng([self.training.seed, epoch, number])))
-            loss.backward()  # type: ignore[no-untyped-call]
-            nn.utils.clip_grad_norm_(self._parameters, self.training.clip)
-            self._optimizer.step()
-            self._optimizer.zero_grad(set_to_none=True)
-            total += loss.detach()
-            self._step += 1
-            left = (time.monotonic() - self._began) / self._step * max(0, self._steps - self._step)
-            self.listener.step(epoch, (number + 1) / len(plan), None, left)
-        return total.item() / len(plan)
+    def _batches(self, windows: Sequence[Words], epoch: int) -> list[list[Words]]:
+        return window_batches(windows, self.vocabulary, _BATCH_TOKENS, np.random.default_rng([self.training.seed, epoch]))
 
-    def _plan(self, windows: Sequence[int], epoch: int) -> list[list[int]]:
-        return self.masked.plan(windows, self.config.batch_tokens, np.random.default_rng([self.training.seed, epoch]))
+    def _step(self, windows: Sequence[Words], seed: Sequence[int], share: float) -> Tensor:
+        """Forward, backward, update; the loss."""
+        set_rates(self.optimizer, share)
+        loss, _ = self._loss(windows, seed)
+        loss.backward()  # type: ignore[no-untyped-call]
+        nn.utils.clip_grad_norm_([*self.encoder.parameters(), *self.head.parameters()], 1.0)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        return loss.detach()
 
-    def _loss(self, batch: MaskedBatch) -> tuple[Tensor, Tensor]:
+    def _loss(self, windows: Sequence[Words], seed: Sequence[int]) -> tuple[Tensor, Tensor]:
         """The mean loss of the masked pieces, and which are predicted right: (N,)."""
-        places = (batch.targets.flatten() != IGNORED).nonzero()[:, 0].to(self.device)  # (N,) on the host: no GPU sync
-        batch = batch.to(self.device)
+        pieces, attention, targets = masked_batch(windows, self.vocabulary, np.random.default_rng(seed))
+        places = (targets.flatten() != IGNORED).nonzero()[:, 0].to(self.device)  # (N,) on the host: no GPU sync
         with arithmetic(self.device, self.training.precision):
-            states = self.encoder(input_ids=batch.pieces, attention_mask=batch.attention_mask).last_hidden_state  # (B, S, d)
-            logits = self.head(states.flatten(0, 1).index_select(0, places))  # (N, V)
-        targets = batch.targets.flatten().index_select(0, places)  # (N,)
-        loss = functional.cross_entropy(logits.float(), targets, reduction="sum") / max(1, len(places))
-        return loss, logits.argmax(-1) == targets
+            output = self.encoder(input_ids=pieces.to(self.device), attention_mask=attention.to(self.device))
+            logits = self.head(output.last_hidden_state.flatten(0, 1).index_select(0, places))  # (N, V)
+        wanted = targets.flatten().to(self.device).index_select(0, places)  # (N,)
+        loss = functional.cross_entropy(logits.float(), wanted, reduction="sum") / max(1, len(places))
+        return loss, logits.argmax(-1) == wanted
 
     @torch.no_grad()
     def _accuracy(self) -> float:
         """On the held-out windows, with the same words masked every time."""
         self.encoder.eval()
-        plan = self._plan(self.held_out, 0)
-        right = [self._loss(self.masked.batch(places, np.random.default_rng([0, i])))[1] for i, places in enumerate(plan)]
+        right = [self._loss(batch, [0, number])[1] for number, batch in enumerate(self._batches(self.held_out, 0))]
         predicted = torch.cat(right).float()
         return float(predicted.mean()) if len(predicted) else 0.0
 
@@ -186,62 +184,39 @@ class MaskedLanguageHead(nn.Module):
         return functional.linear(self.norm(functional.gelu(self.dense(states))), self._table[0].weight, self.bias)
 
 
-def _optimizer(
-    encoder: PreTrainedModel, head: MaskedLanguageHead, training: TrainingConfig, config: PretrainingConfig
-) -> torch.optim.AdamW:
-    groups = []
-    for module, rate in ((encoder, config.lr or 2 * training.encoder_lr), (head, _HEAD_LR)):
-        for matrices in (True, False):  # norms and biases have no weight decay
-            own = [one for one in module.parameters() if (one.dim() > 1) == matrices]
-            decay = training.weight_decay if matrices else 0.0
-            groups.append({"params": own, "lr": rate, "peak_lr": rate, "weight_decay": decay})
-    return torch.optim.AdamW(groups, fused=next(head.parameters()).is_cuda)
+def window_batches(
+    windows: Sequence[Words], vocabulary: PieceVocabulary, tokens: int, random: np.random.Generator
+) -> list[list[Words]]:
+    """The windows in batches of similar length, shuffled."""
+    frame = len(vocabulary.frame.prefix) + len(vocabulary.frame.suffix)
+    sizes = [sum(map(len, window)) + frame for window in windows]
+    order = sorted(random.permutation(len(windows)).tolist(), key=sizes.__getitem__)
+    plan = list(batches(sizes, order, tokens))
+    return [[windows[place] for place in plan[number]] for number in random.permutation(len(plan))]
 
 
-@dataclass(frozen=True, slots=True)
-class MaskedBatch:
-    pieces: Tensor  # (B, S)
-    attention_mask: Tensor  # (B, S) 1 or 0
-    targets: Tensor  # (B, S) the original pieces where masked, IGNORED elsewhere
-
-    def to(self, device: torch.device) -> MaskedBatch:
-        return MaskedBatch(*(one.to(device, non_blocking=True) for one in (self.pieces, self.attention_mask, self.targets)))
-
-
-class MaskedWords:
-    """Windows of words in batches, a share of the words masked, each whole: the rest of a word would give a masked piece away."""
-
-    def __init__(self, windows: Sequence[Words], vocabulary: PieceVocabulary, share: float) -> None:
-        self.windows = windows
-        self._sizes = [sum(map(len, window)) for window in windows]
-        self._share, self._frame = share, vocabulary.frame
-        known = (vocabulary.tokenizer.token_to_id(name) for name in _MASKS)
-        self._mask = next((piece for piece in known if piece is not None), vocabulary.frame.unknown)
-        self._vocabulary_size = vocabulary.tokenizer.get_vocab_size()
-
-    def plan(self, windows: Sequence[int], batch_tokens: int, random: np.random.Generator) -> list[list[int]]:
-        """The windows in batches of similar length, shuffled."""
-        order = sorted(random.permutation(windows).tolist(), key=self._sizes.__getitem__)
-        frame = len(self._frame.prefix) + len(self._frame.suffix)
-        plan = list(batches([size + frame for size in self._sizes], order, batch_tokens))
-        return [plan[number] for number in random.permutation(len(plan))]
-
-    def batch(self, windows: Sequence[int], random: np.random.Generator) -> MaskedBatch:
-        prefix, suffix = self._frame.prefix, self._frame.suffix
-        longest = max(self._sizes[number] for number in windows) + len(prefix) + len(suffix)
-        shown = np.full((len(windows), longest), self._frame.pad, dtype=np.int64)
-        attention, targets = np.zeros_like(shown), np.full_like(shown, IGNORED)
-        unchanged, replaced = self._share * _UNCHANGED, self._share * (_UNCHANGED + _REPLACED)
-        for row, number in enumerate(windows):
-            words = self.windows[number]
-            pieces = np.fromiter(chain.from_iterable(words), dtype=np.int64)
-            drawn = np.repeat(random.random(len(words)), [len(word) for word in words])  # one number for all pieces of a word
-            others = random.integers(self._vocabulary_size, size=len(pieces))
-            masked = np.select([drawn < unchanged, drawn < replaced, drawn < self._share], [pieces, others, self._mask], pieces)
-            whole = [*prefix, *masked, *suffix]
-            shown[row, : len(whole)], attention[row, : len(whole)] = whole, 1
-            targets[row, len(prefix) : len(prefix) + len(pieces)] = np.where(drawn < self._share, pieces, IGNORED)
-        return MaskedBatch(*map(torch.from_numpy, (shown, attention, targets)))
+def masked_batch(
+    windows: Sequence[Words], vocabulary: PieceVocabulary, random: np.random.Generator
+) -> tuple[Tensor, Tensor, Tensor]:
+    """(B, S) each: the pieces, some words masked; 1 where there is a piece; the original pieces where masked, else IGNORED."""
+    prefix, suffix = vocabulary.frame.prefix, vocabulary.frame.suffix
+    known = (vocabulary.tokenizer.token_to_id(name) for name in _MASKS)
+    mask = next((piece for piece in known if piece is not None), vocabulary.frame.unknown)
+    shown: list[Tensor] = []
+    targets: list[Tensor] = []
+    for words in windows:
+        pieces = np.fromiter(chain.from_iterable(words), dtype=np.int64)
+        drawn = np.repeat(random.random(len(words)), [len(word) for word in words]) / _MASKED  # one for all pieces of a word
+        others = random.integers(vocabulary.tokenizer.get_vocab_size(), size=len(pieces))
+        masked = np.select([drawn < _UNCHANGED, drawn < _UNCHANGED + _REPLACED, drawn < 1], [pieces, others, mask], pieces)
+        shown.append(torch.tensor([*prefix, *masked, *suffix]))
+        asked = np.where(drawn < 1, pieces, IGNORED)
+        targets.append(torch.tensor([*(IGNORED for _ in prefix), *asked, *(IGNORED for _ in suffix)]))
+    return (
+        pad_sequence(shown, batch_first=True, padding_value=vocabulary.frame.pad),
+        pad_sequence([torch.ones_like(row) for row in shown], batch_first=True),
+        pad_sequence(targets, batch_first=True, padding_value=IGNORED),
+    )
 
 
 def word_windows(
@@ -250,15 +225,14 @@ def word_windows(
     """Windows as full as they get; consecutive parts of one source document (`doc`) are read together."""
     room = most_pieces - len(vocabulary.frame.prefix) - len(vocabulary.frame.suffix)
     vocabulary.limit(room)
-    for _, parts in groupby(zip(source_ids(documents), documents, strict=True), key=lambda pair: pair[0]):
+    for parts in source_documents(documents, 1):
         held: list[Pieces] = []
         size = 0
-        for _, document in parts:
-            for word in vocabulary.cut([document.text[start:end] for start, end in words_of(document, text)]):
-                if size + len(word) > room:
-                    yield tuple(held)
-                    held, size = [], 0
-                held.append(word)
-                size += len(word)
+        for word in vocabulary.cut([part.text[start:end] for part in parts for start, end in words_of(part, text)]):
+            if size + len(word) > room:
+                yield tuple(held)
+                held, size = [], 0
+            held.append(word)
+            size += len(word)
         if held:
             yield tuple(held)

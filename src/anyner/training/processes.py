@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
-import re
 import shutil
 import signal
-import socket
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import current_thread, main_thread
 
+from filelock import FileLock, Timeout
+
 from anyner.errors import AnynerError
 from anyner.storage.files import room_for
-from anyner.training.checkpoint import NEW
 
 _LOCK = ".training.lock"
-_LEFT_BEHIND = re.compile(r"\.new\.\w+|\.anyner-\w+\.tmp|\.[\w.]+\.\d+\.part")
-"""Names of half-written files; `.part` by earlier versions."""
-_held: set[Path] = set()
-"""Locks of this process: a process that is gone may have had the same id."""
 
 
 class Interrupted(KeyboardInterrupt):
@@ -38,19 +31,15 @@ class StopRequest:
 
     def __init__(self) -> None:
         self.asked = False
-        self._number: int = signal.SIGINT
-
-    @property
-    def exit_code(self) -> int:
+        self.exit_code = 0
         """As a shell gives it: 130 after Ctrl-C, 143 after SIGTERM."""
-        return 128 + self._number
 
     @contextmanager
     def on_ctrl_c(self) -> Iterator[None]:
         """The first Ctrl-C or SIGTERM is a request; a second one stops at once."""
 
         def ask(number: int, frame: object) -> None:
-            again, self.asked, self._number = self.asked, True, number
+            again, self.asked, self.exit_code = self.asked, True, 128 + number
             if again and number == signal.SIGTERM:
                 sys.exit(self.exit_code)
             if again:
@@ -65,71 +54,30 @@ class StopRequest:
             yield
 
 
-def refuse_if_locked(folder: Path) -> None:
-    """Raises if another training writes to the folder."""
-    if owner := _owner(folder / _LOCK):
-        raise AnynerError(
-            f"{folder}: another training is writing to it ({owner}): choose another output folder (or remove {_LOCK} there "
-            "if that process is gone)"
-        )
-
-
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Holds the lock of the folder; half-written files of a killed training are removed first."""
+    """Holds the lock of the folder, which the system releases if the process dies. Half-written files of a killed training are
+    removed first; a new folder that stays empty is removed at the end."""
+    if folder.exists() and not folder.is_dir():
+        raise AnynerError(f"{folder} is a file, not a folder")
+    new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder.resolve() / _LOCK
-    _take(path)
+    lock = FileLock(folder / _LOCK, timeout=0)
     try:
-        _remove_left_behind(folder)
+        with room_for(folder / _LOCK):
+            lock.acquire()
+    except Timeout:
+        raise AnynerError(f"{folder}: another training is writing to it: choose another output folder") from None
+    try:
+        for path in folder.glob(".anyner-*.tmp"):
+            path.unlink(missing_ok=True)
+        for path in folder.glob(".new.*"):
+            shutil.rmtree(path, ignore_errors=True)
         yield
     finally:
-        path.unlink(missing_ok=True)
-        _held.discard(path)
-
-
-def _take(path: Path) -> None:
-    refuse_if_locked(path.parent)
-    if path.exists():  # of a process that is gone
-        stale, aside = path.read_bytes(), path.with_name(f"{_LOCK}.{os.getpid()}.part")
-        path.rename(aside)
-        if aside.read_bytes() != stale:  # another training was faster, and this is its lock
-            aside.rename(path)
-            refuse_if_locked(path.parent)
-        aside.unlink(missing_ok=True)
-    try:
-        with room_for(path), path.open("x", encoding="utf-8") as file:
-            file.write(json.dumps({"process": os.getpid(), "host": socket.gethostname()}))
-    except FileExistsError:
-        refuse_if_locked(path.parent)
-        raise
-    _held.add(path)
-
-
-def _owner(path: Path) -> str | None:
-    """Who holds the lock; None if nobody does, or a process that is gone."""
-    try:
-        plain = json.loads(path.read_text(encoding="utf-8"))
-        process, host = int(plain["process"]), str(plain["host"])
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):  # none, or one that a kill left empty
-        return None
-    gone = path.resolve() not in _held if process == os.getpid() else not _runs(process)
-    return None if gone and host == socket.gethostname() else f"process {process} on {host}"
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError):  # someone else's; no process has such a number
-        return True
-    return True
-
-
-def _remove_left_behind(folder: Path) -> None:
-    for path in folder.iterdir():
-        if path.name == NEW or (_LEFT_BEHIND.fullmatch(path.name) and path.name.startswith(".new.")):
-            shutil.rmtree(path, ignore_errors=True)
-        elif _LEFT_BEHIND.fullmatch(path.name):
-            path.unlink(missing_ok=True)
+        with suppress(OSError):
+            (folder / _LOCK).unlink()  # while it is held: the library does not take a lock whose file is gone
+        lock.release()
+        if new:
+            with suppress(OSError):  # not empty
+                folder.rmdir()

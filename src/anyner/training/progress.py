@@ -7,7 +7,7 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Self
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -38,16 +38,8 @@ class EpochRecord:
     best: bool
 
 
-class Listener(Protocol):
-    """Follows a training."""
-
-    def note(self, line: str) -> None: ...
-    def step(self, epoch: int, done: float, loss: float | None, seconds_left: float) -> None: ...
-    def epoch(self, record: EpochRecord) -> None: ...
-
-
-class Silent:
-    """Says nothing."""
+class Listener:
+    """Follows a training. This one says nothing."""
 
     def note(self, line: str) -> None:
         pass
@@ -59,7 +51,7 @@ class Silent:
         pass
 
 
-class TerminalListener:
+class TerminalListener(Listener):
     """A live table with the time left when stderr is a terminal; one line per epoch when it is not.
 
     `opening` is printed before the first note, so not at all if the data cannot be read.
@@ -70,18 +62,16 @@ class TerminalListener:
         self._opening = opening
         self._records: list[EpochRecord] = []
         self._status = ""
-        self._live: Live | None = None
+        self._live = Live(get_renderable=self._drawn, console=self._console) if self._console.is_terminal else None
 
     def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            self._live = Live(console=self._console, refresh_per_second=4, transient=False)
+        if self._live is not None:
             self._live.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._status = ""
         if self._live is not None:
-            self._status = ""
-            self._live.update(self._drawn())
             self._live.stop()
 
     def note(self, line: str) -> None:
@@ -90,16 +80,12 @@ class TerminalListener:
             self._console.print(Text(printable(one)), soft_wrap=True)
 
     def step(self, epoch: int, done: float, loss: float | None, seconds_left: float) -> None:
-        if self._live is not None:
-            shown = f", loss {loss:.4f}" if loss is not None else ""
-            self._status = f"epoch {epoch}: {done:4.0%}{shown}, {clock(seconds_left)} left"
-            self._live.update(self._drawn())
+        shown = f", loss {loss:.4f}" if loss is not None else ""
+        self._status = f"epoch {epoch}: {done:4.0%}{shown}, {clock(seconds_left)} left"
 
     def epoch(self, record: EpochRecord) -> None:
         self._records.append(record)
-        if self._live is not None:
-            self._live.update(self._drawn())
-        else:
+        if self._live is None:
             losses = " ".join(f"{name} {value:.4f}" for name, value in record.losses.items())
             mark = " *" if record.best else ""
             scores = zip(("P", "R", "F1", "discontinuous F1"), _dev(record), strict=True)

@@ -68,16 +68,15 @@ class WeightAverage:
     """An exponential moving average of a model's parameters, over about so many steps."""
 
     def __init__(self, model: nn.Module, steps: float) -> None:
-        self.parameters = list(model.parameters())
-        self.names = [name for name, _ in model.named_parameters()]
-        self.weights = [parameter.detach().clone() for parameter in self.parameters]
+        self.parameters = dict(model.named_parameters())
+        self.weights = {name: parameter.detach().clone() for name, parameter in self.parameters.items()}
         self.decay = 1 - 1 / max(steps, 1.0)
 
     def add(self, step: int) -> None:
         """Takes in the weights after `step` steps. Depends on the step alone: resuming is exact."""
         decay = min(self.decay, step / (step + _RAMP))
         average = get_ema_multi_avg_fn(decay)  # type: ignore[no-untyped-call]
-        average(self.weights, [parameter.detach() for parameter in self.parameters], step)
+        average(list(self.weights.values()), [parameter.detach() for parameter in self.parameters.values()], step)
 
     @contextmanager
     def applied(self) -> Iterator[None]:
@@ -90,16 +89,13 @@ class WeightAverage:
 
     @torch.no_grad()
     def _exchange(self) -> None:
-        for parameter, weight in zip(self.parameters, self.weights, strict=True):
+        for name, parameter in self.parameters.items():
             own = parameter.clone()
-            parameter.copy_(weight)
-            weight.copy_(own)
+            parameter.copy_(self.weights[name])
+            self.weights[name].copy_(own)
 
-    def state(self) -> dict[str, Tensor]:
-        return dict(zip(self.names, self.weights, strict=True))
-
-    def restore(self, state: Mapping[str, Tensor]) -> None:
-        if set(state) != set(self.names):
+    def restore(self, weights: Mapping[str, Tensor]) -> None:
+        if weights.keys() != self.weights.keys():
             raise ValueError("its averaged weights belong to another model")
-        for name, weight in zip(self.names, self.weights, strict=True):
-            weight.copy_(state[name])
+        for name, weight in weights.items():
+            self.weights[name].copy_(weight)

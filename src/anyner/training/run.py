@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,31 +10,36 @@ import torch
 from accelerate import Accelerator, DistributedDataParallelKwargs
 from accelerate.utils import broadcast_object_list
 
+from anyner.architectures.base import Head
 from anyner.architectures.registry import head_class
 from anyner.architectures.settings import HeadConfig, with_preset
 from anyner.corpora.corpus import summary
-from anyner.encoding.encoder import new_encoder
+from anyner.encoding.encoder import Encoder
 from anyner.encoding.examples import Example
+from anyner.encoding.shapes import ShapeVocabulary
 from anyner.encoding.untrusted import kept_settings
 from anyner.errors import AnynerError
 from anyner.inference.config import ModelConfig
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.tuning import Tuner
+from anyner.layers.span_classifier import SpanScores
 from anyner.model import NerModel
 from anyner.training.checkpoint import remove_checkpoint
 from anyner.training.config import Recipe, RefitConfig
 from anyner.training.data.examples import DataCheck, training_examples, word_entities
-from anyner.training.data.passages import Passages
 from anyner.training.data.splits import Splits, dev_passages, read_data
 from anyner.training.data.statistics import corpus_statistics, strictest_policy
-from anyner.training.encoder import starting_encoder
+from anyner.training.encoder import limited_weights, starting_encoder
 from anyner.training.loop import Outcome, Trainer
-from anyner.training.memory import limited_weights, memory_note
-from anyner.training.model_folder import BestModel, begin_folder, check_best_model, check_folder
-from anyner.training.optimizer import trainable_summary
-from anyner.training.processes import locked, refuse_if_locked
-from anyner.training.progress import Listener, Silent
+from anyner.training.model_folder import BestModel, begin_folder, check_folder, read_metrics
+from anyner.training.processes import locked
+from anyner.training.progress import Listener
 from anyner.version import __version__
+
+_MANY_KINDS, _MUCH_MEMORY = 50, 2.0
+"""The memory of a step is estimated from so many labels on, and reported from so many GB on."""
+_TABLES = 9
+"""Copies of the table of all spans and labels that a step holds at once (measured)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,25 +55,34 @@ def run(
 
     `data` replaces the documents that the recipe names.
     """
-    listener = listener or Silent()
+    listener = listener or Listener()
     accelerator = _accelerator()
-    refuse_if_locked(folder)
-    check_folder(folder, recipe, resume)
-    accelerator.wait_for_everyone()  # every rank checks the folder before rank 0 writes
-    data = data or read_data(recipe.data, recipe.text, dev_trains=recipe.refit is not None)
-    _check_entities(recipe, data)
-    recognizer, examples, check = build(recipe, data)
-    recognizer.model.to(accelerator.device)
-    _report(listener, recipe, data, recognizer, check)
-    best_model = BestModel(recognizer, recipe, folder, data)
-    trainer = _trainer(
-        recipe, data, recognizer, examples, best_model=best_model, folder=folder, listener=listener, accelerator=accelerator
-    )
+    training, refit = recipe.training, recipe.refit
     with ExitStack() as held:
-        _lock(folder, recipe, resume, accelerator, held)
+        _claim(folder, recipe, resume, accelerator, held)
+        data = data or read_data(recipe.data, recipe.text, dev_trains=refit is not None)
+        _check_entities(recipe, data)
+        recognizer, examples, check = build(recipe, data)
+        recognizer.model.to(accelerator.device)
+        _report(listener, recipe, data, recognizer, check)
+        best_model = BestModel(recognizer, recipe, folder, data)
+        trainer = Trainer(
+            recognizer,
+            examples,
+            Tuner(recognizer, dev_passages(data.dev, training.passages)) if refit is None else None,
+            training,
+            last_epoch=training.epochs if refit is None else refit.epoch,
+            folder=folder,
+            keep_best=best_model.keep,
+            listener=listener,
+            accelerator=accelerator,
+        )
+        if note := _memory_note(recognizer.model.head, trainer):
+            listener.note(note)
         if resume:
             trainer.resume()
-            check_best_model(folder, trainer.place.best_epoch)
+            if trainer.place.best_epoch >= 0:
+                read_metrics(folder)  # refuses a folder without the best model so far
         if accelerator.is_main_process:
             begin_folder(folder, recipe)
         outcome = trainer.train()
@@ -87,7 +100,8 @@ def build(recipe: Recipe, data: Splits) -> tuple[Recognizer, list[Example], Data
     entities = [word_entities(document, recipe.text, check) for document in data.train]
     pretrained, vocabulary = starting_encoder(recipe.encoder, data.train)
     with limited_weights("encoder"):
-        encoder = new_encoder(recipe.encoder, pretrained, data.train, recipe.text)
+        shapes = ShapeVocabulary.learned(data.train, recipe.text) if recipe.encoder.word_shapes else None
+        encoder = Encoder(recipe.encoder, pretrained, shapes)
     statistics = corpus_statistics(data, entities, text=recipe.text, encoder=encoder, cut=vocabulary.cut)
     head_type = head_class(recipe.architecture)
     head, options = with_preset(head_type.Config, recipe.head, recipe.options)
@@ -111,7 +125,22 @@ def build(recipe: Recipe, data: Splits) -> tuple[Recognizer, list[Example], Data
         seed=recipe.training.seed,
     )
     recognizer = Recognizer(model, vocabulary, config, recipe.training.precision)
-    return recognizer, training_examples(recognizer, data, entities, recipe.data, check), check
+    return recognizer, training_examples(recognizer, data, entities, recipe.data.oversample_discontinuous, check), check
+
+
+def _memory_note(head: Head, trainer: Trainer) -> str | None:
+    """Heads that score every span for every label need tables that grow with the labels and the square of the words."""
+    kinds = max((len(layer.bilinear) for layer in head.modules() if isinstance(layer, SpanScores)), default=0)
+    if kinds < _MANY_KINDS:
+        return None
+    spans = max(len(batch) * max(map(trainer.passages.size, batch)) ** 2 for batch in trainer.batches(0))
+    gigabytes = _TABLES * 4 * kinds * spans / 1e9
+    if gigabytes <= _MUCH_MEMORY:
+        return None
+    return (
+        f"note: every span is scored for each of {len(head.labels):,} labels: a step needs up to {gigabytes:.0f} GB; "
+        "a smaller training.batch_tokens or text.window needs less"
+    )
 
 
 def _thresholds(head: HeadConfig, refit: RefitConfig | None) -> dict[str, float]:
@@ -123,51 +152,20 @@ def _thresholds(head: HeadConfig, refit: RefitConfig | None) -> dict[str, float]
     return {**known, **given}
 
 
-def _trainer(
-    recipe: Recipe,
-    data: Splits,
-    recognizer: Recognizer,
-    examples: Sequence[Example],
-    *,
-    best_model: BestModel,
-    folder: Path,
-    listener: Listener,
-    accelerator: Accelerator,
-) -> Trainer:
-    training, refit = recipe.training, recipe.refit
-    passages = Passages(examples, recognizer.budget, training.seed, one_each=not training.passages)
-    trainer = Trainer(
-        recognizer,
-        examples,
-        passages,
-        Tuner(recognizer, dev_passages(data.dev, training.passages)) if refit is None else None,
-        training,
-        last_epoch=training.epochs if refit is None else refit.epoch,
-        folder=folder,
-        keep_best=best_model.keep,
-        listener=listener,
-        accelerator=accelerator,
-    )
-    if note := memory_note(recognizer.model.head, passages, trainer.plans):
-        listener.note(note)
-    return trainer
-
-
 def _accelerator() -> Accelerator:
-    # A frozen encoder, or a head that alternates objectives, leaves parameters without gradient in some steps.
-    # Buffers never change, and static word vectors are large ones: they are not broadcast before every step.
+    # A head that alternates objectives leaves parameters without gradient in some steps. Buffers never change.
     several = DistributedDataParallelKwargs(find_unused_parameters=True, broadcast_buffers=False)
     # Its own mixed precision can be set only once in a process, so the loop does that part.
     return Accelerator(cpu=not torch.cuda.is_available(), mixed_precision="no", kwargs_handlers=[several])
 
 
-def _lock(folder: Path, recipe: Recipe, resume: bool, accelerator: Accelerator, held: ExitStack) -> None:
-    """The main process locks the folder; if it cannot, all processes raise its error."""
+def _claim(folder: Path, recipe: Recipe, resume: bool, accelerator: Accelerator, held: ExitStack) -> None:
+    """The main process locks and checks the folder; if it cannot, all processes raise its error."""
     refused: AnynerError | None = None
     if accelerator.is_main_process:
         try:
             held.enter_context(locked(folder))
-            check_folder(folder, recipe, resume)  # again: another training may have finished meanwhile
+            check_folder(folder, recipe, resume)
         except AnynerError as error:
             refused = error
     refused = broadcast_object_list([refused])[0]
@@ -185,20 +183,18 @@ def _check_entities(recipe: Recipe, data: Splits) -> None:
 
 def _report(listener: Listener, recipe: Recipe, data: Splits, recognizer: Recognizer, check: DataCheck) -> None:
     entities = sum(len(document.entities) for document in data.train)
+    labels = ", ".join(data.labels[:12]) + (f" and {len(data.labels) - 12} more" if len(data.labels) > 12 else "")
     dev = f"{len(data.dev):,} dev documents" if recipe.refit is None else "dev included"
     listener.note(
         f"{recipe.architecture} on {recipe.encoder.source}: {len(data.train):,} training documents with {entities:,} entities, "
-        f"{dev}; labels {_some(data.labels)}; overlap policy {recognizer.config.overlap}"
+        f"{dev}; labels {labels}; overlap policy {recognizer.config.overlap}"
     )
     if data.augmented:
         listener.note(f"{data.augmented:,} of the training documents come from coordination augmentation")
     if data.soft_labels:
         covered = sum(soft is not None for soft in data.soft_labels)
         listener.note(f"soft labels for {covered:,} of {len(data.train):,} training documents")
-    listener.note(f"trainable parameters: {trainable_summary(recognizer.model)}")
+    encoder, head = (sum(one.numel() for one in part.parameters()) for part in (recognizer.model.encoder, recognizer.model.head))
+    listener.note(f"parameters: encoder {encoder:,}, head {head:,}")
     for line in check.lines():
         listener.note(f"note: {line}")
-
-
-def _some(names: Sequence[str], most: int = 12) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import accumulate, pairwise
 from typing import TextIO
 
 from jinja2 import Environment, StrictUndefined, Template
 
 from anyner.document import Document, Entity
 from anyner.fragments import Fragments
-from anyner.view.characters import visible_control
-from anyner.view.tracks import allocate, near
+from anyner.view.drawing import allocate, near, on_lines, visible_control
 
 # A label is set smaller than the text: so many characters of text one character of a label is wide.
 _LABEL_WIDTH = 0.75
@@ -39,69 +39,50 @@ def write(documents: Iterable[Document], file: TextIO, title: str = "Entities") 
 
 @dataclass(slots=True)
 class LegendEntry:
-    """One label of the page."""
+    """One label of the page; its number, in order of first appearance, decides its colour."""
 
     number: int
     label: str
-    hue: int
-    lighter: int
-    """Percent of lightness more than usual, so that neighbouring hues are still told apart."""
     count: int = 0
 
-
-@dataclass(slots=True)
-class Legend:
-    """The labels in order of first appearance, each with its colour and how many entities have it."""
-
-    entries: dict[str, LegendEntry] = field(default_factory=dict)
-
-    def number(self, label: str) -> int:
-        if label not in self.entries:
-            position = len(self.entries)
-            hue = round(215 + position * _GOLDEN_ANGLE) % 360
-            self.entries[label] = LegendEntry(position, _shown(label), hue, lighter=(0, 5, -8)[position % 3])
-        return self.entries[label].number
-
-    def count(self, entity: Entity) -> None:
-        self.number(entity.label)
-        self.entries[entity.label].count += 1
+    @property
+    def hue(self) -> int:
+        return round(215 + self.number * _GOLDEN_ANGLE) % 360
 
     @property
-    def by_label(self) -> list[LegendEntry]:
-        return sorted(self.entries.values(), key=lambda entry: entry.label)
+    def lighter(self) -> int:
+        """Percent of lightness more than usual, so that neighbouring hues are still told apart."""
+        return (0, 5, -8)[self.number % 3]
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """An entity with its number in the document, the number of its label, its track and its tooltip."""
+
+    number: int
+    entity: Entity
+    label: int
+    track: int
+    hint: str
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
     """The piece of an entity's bar under one segment."""
 
-    entity: int
-    label: int
-    track: int
+    placed: Placed
     solid: bool
     touched: bool
     """Whether another entity of the same track follows directly, so that a small space must separate them."""
 
 
 @dataclass(frozen=True, slots=True)
-class Tag:
-    """An entity's label, set at its start."""
-
-    entity: int
-    label: int
-    track: int
-    text: str
-    hint: str
-
-
-@dataclass(frozen=True, slots=True)
 class Segment:
-    """A stretch of text under which the same bars run."""
+    """A stretch of text under which the same bars run, and the entities whose labels are set at its start."""
 
     text: str
-    bars: tuple[Bar, ...]
-    tags: tuple[Tag, ...]
-    hint: str
+    bars: list[Bar]
+    tags: list[Placed]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,22 +90,12 @@ class Line:
     """A line of the document's text with as many tracks as it needs."""
 
     tracks: int
-    segments: tuple[Segment, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Article:
-    """A document, ready for the template."""
-
-    id: str
-    entities: int
-    coverage: float
-    lines: tuple[Line, ...]
+    segments: list[Segment]
 
 
 def _chunks(documents: Iterable[Document], title: str) -> Iterator[str]:
-    legend = Legend()
-    articles = (_article(document, legend) for document in documents)
+    legend: dict[str, LegendEntry] = {}
+    articles = ((document, _lines(document, legend)) for document in documents)
     return _template().generate(title=title, articles=articles, legend=legend)
 
 
@@ -132,71 +103,47 @@ def _chunks(documents: Iterable[Document], title: str) -> Iterator[str]:
 def _template() -> Template:
     source = files("anyner.view").joinpath("static", "page.html").read_text(encoding="utf-8")
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["visible"] = _visible
     return environment.from_string(source)
 
 
-def _article(document: Document, legend: Legend) -> Article:
-    for entity in document.entities:
-        legend.count(entity)
-    covers = [(entity.start, entity.end) for entity in document.entities]
+def _lines(document: Document, legend: dict[str, LegendEntry]) -> list[Line]:
+    entities = document.entities
+    for entity in entities:
+        legend.setdefault(entity.label, LegendEntry(len(legend), entity.label)).count += 1
+    covers = [(entity.start, entity.end) for entity in entities]
     labelled = [
-        (entity.start, max(entity.end, entity.start + round(_LABEL_WIDTH * len(entity.label)) + 1))
-        for entity in document.entities
+        (start, max(end, start + round(_LABEL_WIDTH * len(e.label)) + 1))
+        for e, (start, end) in zip(entities, covers, strict=True)
     ]
     tracks = allocate(covers, labelled)
-    numbered = [_Placed(number, entity, tracks[number], _hint(entity)) for number, entity in enumerate(document.entities)]
-    lines = []
-    shown: list[_Placed] = []
-    start = coming = 0
-    for content in document.text.split("\n"):
-        stop = start + len(content)
-        while coming < len(numbered) and numbered[coming].entity.start < stop:
-            shown.append(numbered[coming])
-            coming += 1
-        # The line break before a line counts as its own, so an entity that begins with one is still labelled.
-        shown = [placed for placed in shown if placed.entity.end > start or placed.entity.start >= start - 1]
-        end = stop - content.endswith("\r")
-        lines.append(_line(document.text, start, max(end, start), shown, legend))
-        start = stop + 1
-    return Article(_shown(document.id), len(document.entities), document.coverage, tuple(lines))
+    placed = [Placed(n, entity, legend[entity.label].number, tracks[n], _hint(entity)) for n, entity in enumerate(entities)]
+    lengths = [len(line) + 1 for line in document.text.split("\n")]
+    spans = [(stop - length, stop - 1) for length, stop in zip(lengths, accumulate(lengths), strict=True)]
+    # The line break before a line counts as its own, so an entity that begins with one is still labelled.
+    with_break = ((start - 1, stop) for start, stop in spans)
+    return [
+        _line(document.text, start, max(start, stop - document.text.endswith("\r", start, stop)), [placed[n] for n in shown])
+        for (start, stop), shown in zip(spans, on_lines(with_break, entities), strict=True)
+    ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Placed:
-    """An entity with its number, its track and its tooltip."""
-
-    number: int
-    entity: Entity
-    track: int
-    hint: str
-
-
-def _line(text: str, start: int, end: int, shown: list[_Placed], legend: Legend) -> Line:
+def _line(text: str, start: int, end: int, shown: list[Placed]) -> Line:
     edges = {start, end}
     for placed in shown:
         fragments = near(placed.entity.fragments, start, end)
         edges.update(place for fragment in fragments for place in fragment if start < place < end)
     cuts = sorted(edges)
     begins = {(placed.entity.start, placed.track) for placed in shown}
-    bars: list[list[tuple[Bar, str]]] = [[] for _ in cuts]
-    tags: list[list[Tag]] = [[] for _ in cuts]
-    for placed in shown:
-        number, entity, track = placed.number, placed.entity, placed.track
-        label = legend.number(entity.label)
-        for solid, (first, last) in _stretches(near(entity.fragments, start, end)):
+    segments = [Segment(text[cut:following], [], []) for cut, following in pairwise([*cuts, end])]
+    for placed in sorted(shown, key=lambda placed: placed.track):
+        for solid, (first, last) in _stretches(near(placed.entity.fragments, start, end)):
             for place in range(bisect_left(cuts, max(first, start)), bisect_left(cuts, min(last, end))):
-                bars[place].append((Bar(number, label, track, solid, (cuts[place + 1], track) in begins), placed.hint))
-        if entity.start >= start - 1:
-            tag = Tag(number, label, track, _shown(entity.label), placed.hint)
-            tags[bisect_left(cuts, min(max(entity.start, start), end))].append(tag)
-    segments = []
-    for place, cut in enumerate(cuts):
-        content = text[cut : cuts[place + 1]] if place + 1 < len(cuts) else ""
-        inner_first = sorted(bars[place], key=lambda bar: bar[0].track)
-        hint = "\n".join(hint for _, hint in inner_first)
-        if content or tags[place]:
-            segments.append(Segment(_shown(content), tuple(bar for bar, _ in inner_first), tuple(tags[place]), hint))
-    return Line(max((placed.track + 1 for placed in shown), default=0), tuple(segments))
+                segments[place].bars.append(Bar(placed, solid, (cuts[place + 1], placed.track) in begins))
+    for placed in shown:
+        if placed.entity.start >= start - 1:
+            segments[bisect_left(cuts, min(max(placed.entity.start, start), end))].tags.append(placed)
+    return Line(max((placed.track + 1 for placed in shown), default=0), [one for one in segments if one.text or one.tags])
 
 
 def _stretches(fragments: Fragments) -> Iterator[tuple[bool, tuple[int, int]]]:
@@ -209,12 +156,11 @@ def _stretches(fragments: Fragments) -> Iterator[tuple[bool, tuple[int, int]]]:
         previous = end
 
 
-def _shown(text: str) -> str:
+def _visible(text: str) -> str:
     return "".join(c if c == "\t" else visible_control(c) for c in text)
 
 
 def _hint(entity: Entity) -> str:
     score = "" if entity.score is None else f" {entity.score:.3f}"
-    whole = entity.text
-    text = whole if len(whole) <= _LONGEST_HINT else f"{whole[:_LONGEST_HINT]}…"
-    return _shown(f"{entity.label}{score}: {' '.join(text.split())}")
+    text = entity.text[:_LONGEST_HINT] + "…" * (len(entity.text) > _LONGEST_HINT)
+    return _visible(f"{entity.label}{score}: {' '.join(text.split())}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
@@ -11,8 +11,7 @@ from zlib import crc32
 
 from anyner.document import Document, Entity
 from anyner.errors import InvalidInputError
-from anyner.view.characters import columns, for_terminal
-from anyner.view.tracks import Span, allocate, near
+from anyner.view.drawing import Span, allocate, columns, for_terminal, near, on_lines
 
 SMALLEST_WIDTH = 10
 _SOLID, _DASHED, _OPENS, _CLOSES, _ONE_COLUMN = "─╌╰╯╵"
@@ -35,11 +34,12 @@ def draw(document: Document, width: int = 100, colour: bool = True) -> str:
     """
     if width < SMALLEST_WIDTH:
         raise InvalidInputError(f"width {width} is too narrow to draw in: at least {SMALLEST_WIDTH}")
+    lines = list(_lines(document.text, width))
     drawn: list[str] = []
-    for line, entities in _with_entities(_lines(document.text, width), document.entities):
-        bars = [_bar(entity, line, width) for entity in entities]
+    for line, places in zip(lines, on_lines(((line.start, line.end) for line in lines), document.entities), strict=True):
         drawn.append(line.printed)
-        if bars:
+        if places:
+            bars = [_bar(document.entities[place], line, width) for place in places]
             drawn.extend([*_rows(bars, colour), ""])
     return "\n".join(drawn).rstrip("\n")
 
@@ -64,23 +64,10 @@ class _Line:
 class _Bar:
     """An entity's bar on one line with its label, as printed from `column` on."""
 
-    cover: Span
+    entity: Entity
     column: int
     printed: str
     footprint: Span
-    label: str
-
-
-def _with_entities(lines: Iterable[_Line], entities: Sequence[Entity]) -> Iterator[tuple[_Line, list[Entity]]]:
-    """Every line with the entities on it. Both come in the order of the text, so each entity is looked at where it lies only."""
-    shown: list[Entity] = []
-    coming = 0
-    for line in lines:
-        while coming < len(entities) and entities[coming].start < line.end:
-            shown.append(entities[coming])
-            coming += 1
-        shown = [entity for entity in shown if entity.end > line.start]
-        yield line, shown
 
 
 def _lines(text: str, width: int) -> Iterator[_Line]:
@@ -138,15 +125,14 @@ def _labelled(cells: str, start: int, entity: Entity, width: int) -> _Bar:
     room, place = next((found for found in places if found[0] >= columns(label)), max(places))
     label = _shortened(label, room)
     needed = columns(label)
-    cover = (entity.start, entity.end)
     if not label:
-        return _Bar(cover, start, cells, (start, end), entity.label)
+        return _Bar(entity, start, cells, (start, end))
     if place == _AFTER:
-        return _Bar(cover, start, f"{cells} {label}", (start, end + needed + 2), entity.label)
+        return _Bar(entity, start, f"{cells} {label}", (start, end + needed + 2))
     if place == _BEFORE:
-        return _Bar(cover, start - needed - 1, f"{label} {cells}", (start - needed - 2, end), entity.label)
+        return _Bar(entity, start - needed - 1, f"{label} {cells}", (start - needed - 2, end))
     place += (room - needed) // 2
-    return _Bar(cover, start, cells[:place] + label + cells[place + needed :], (start, end), entity.label)
+    return _Bar(entity, start, cells[:place] + label + cells[place + needed :], (start, end))
 
 
 @lru_cache(maxsize=1024)
@@ -166,7 +152,7 @@ def _shortened(label: str, room: int) -> str:
 
 
 def _rows(bars: list[_Bar], colour: bool) -> Iterator[str]:
-    tracks = allocate([bar.cover for bar in bars], [bar.footprint for bar in bars])
+    tracks = allocate([(bar.entity.start, bar.entity.end) for bar in bars], [bar.footprint for bar in bars])
     rows: list[list[_Bar]] = [[] for _ in range(max(tracks) + 1)]
     for bar, track in zip(bars, tracks, strict=True):
         rows[track].append(bar)
@@ -180,5 +166,5 @@ def _rows(bars: list[_Bar], colour: bool) -> Iterator[str]:
 
 def _coloured(bar: _Bar) -> str:
     """In the colour of the label, which depends on nothing but its name."""
-    number = crc32(bar.label.encode(errors="backslashreplace"))  # a lone surrogate has no bytes of its own
+    number = crc32(bar.entity.label.encode(errors="backslashreplace"))  # a lone surrogate has no bytes of its own
     return f"\x1b[38;5;{_PALETTE[number % len(_PALETTE)]}m{bar.printed}\x1b[0m"

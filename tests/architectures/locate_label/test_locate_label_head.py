@@ -15,12 +15,12 @@ from anyner.architectures.locate_label import head as head_module
 from anyner.architectures.locate_label import network as span_network
 from anyner.architectures.locate_label import targets
 from anyner.architectures.locate_label.config import Config, LocateLabelOptions
+from anyner.architectures.locate_label.decode import DECAY
 from anyner.architectures.locate_label.head import Head
 from anyner.architectures.locate_label.network import SpanNetwork, SpanReader
-from anyner.architectures.locate_label.targets import Sampling, Targets, sample_seeds, shift
+from anyner.architectures.locate_label.targets import shift
 from anyner.architectures.settings import CorpusStatistics, Decoding, with_preset
 from anyner.encoding.encoder import Encoder, States
-from anyner.layers.contiguous import Entities
 from anyner.layers.spanpool import Spans
 from anyner.text.align import WordEntity
 
@@ -28,9 +28,11 @@ from anyner.text.align import WordEntity
 def head_of(seed: int = 0, **settings: object) -> Head:
     """A small one with the paper's settings unless said otherwise."""
     torch.manual_seed(seed)
-    config = Config.of({**Config.PAPER, "width": 4, "lengths": [1, 2, 3], **settings}, "head")
+    config = Config.of({**Config.PAPER, "lengths": [1, 2, 3], **settings}, "head")
     encoder = cast(Encoder, SimpleNamespace(width=WIDTH, piece_width=PIECE_WIDTH))
-    head = Head(config, LABELS, encoder).eval()
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(span_network, "WIDTH", 4)
+        head = Head(config, LABELS, encoder).eval()
     if head.regressor is not None:
         torch.nn.init.normal_(head.regressor.output.weight)
     return head
@@ -48,10 +50,12 @@ def answer_slowly(network: SpanNetwork, states: States, span: tuple[int, int, in
     left, right = (max(first - 1, 0), min(last + 1, len(words) - 1)) if network.outer else (first, last)
     read = [words[first : last + 1].amax(0), words[left], words[right]]
     weights = [network.maximum.weight, network.left.weight, network.right.weight]
+    extra = torch.zeros(4)
     if network.sentence is not None:
         read.append(states.cls[b])
         weights.append(network.sentence.weight)
-    hidden = torch.nn.functional.gelu(torch.cat(weights, dim=1) @ torch.cat(read) + network.maximum.bias)
+        extra = (weights[1] @ words[left] + weights[3] @ states.cls[b]) * (weights[2] @ words[right])
+    hidden = torch.nn.functional.gelu(torch.cat(weights, dim=1) @ torch.cat(read) + network.maximum.bias + extra)
     return network.output.weight @ hidden + network.output.bias
 
 
@@ -64,19 +68,14 @@ def flat(spans: Sequence[tuple[int, int, int]]) -> Spans:
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("sentence_vector", [False, True])
-def test_the_split_first_layer_is_the_concatenated_one(sentence_vector: bool) -> None:
-    head, states = head_of(sentence_vector=sentence_vector), states_of()
-    reader, spans = SpanReader.of(states), every_span()
+@pytest.mark.parametrize("extra_features", [False, True])
+def test_the_split_first_layer_is_the_concatenated_one(extra_features: bool) -> None:
+    head, states = head_of(extra_features=extra_features), states_of()
+    reader, spans = SpanReader(states), every_span()
     assert head.filter is not None and head.regressor is not None
     for network in (head.filter, head.regressor, head.classifier):
         expected = torch.stack([answer_slowly(network, states, span) for span in spans])
         assert torch.allclose(network(reader, flat(spans)), expected, atol=1e-5)
-    table = head.filter.all_spans(states.words, states.cls, 4)
-    assert table.shape == (3, 4, 5, 1)
-    for b, first, last in every_span(longest=4):
-        expected = answer_slowly(head.filter, states, (b, first, last))
-        assert torch.allclose(table[b, last - first, first], expected, atol=1e-5)
 
 
 def test_boundaries_shift_by_rounded_offsets_within_the_sentence() -> None:
@@ -89,17 +88,13 @@ def test_boundaries_shift_by_rounded_offsets_within_the_sentence() -> None:
 
 def test_shifted_spans_are_labelled_by_the_entity_they_overlap_most(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(targets, "EXTRA_NEGATIVES", 99)
-    states, gold = states_of(), gold_of()
-    entities = Entities.of(gold.host)
-    seeds = sample_seeds(LENGTHS, entities, Sampling((1, 2, 3), 0.65, 0), np.zeros((3, 99), dtype=np.float32))
-    found = Targets.of(states, seeds, entities, 0.65)
+    monkeypatch.setattr(targets, "POSITIVE_IOU", 0.65)
+    found = head_of().targets(states_of(), gold_of(), Draw(0))
     assert int(found.positive.sum()) == 5
     spans = [(0, 0, 4), (0, 0, 3), (0, 1, 2), (0, 1, 3), (1, 0, 0), (2, 0, 2)]
-    label, iou = found.labels_at(flat(spans), 1.0)
+    label, iou = found.labels_at(flat(spans))
     assert label.tolist() == [1, 0, 2, 0, 2, 0]
     assert iou.tolist() == pytest.approx([1.0, 0.8, 1.0, 2 / 3, 1.0, 0.0])
-    label, _ = found.labels_at(flat(spans), 0.65)
-    assert label.tolist() == [1, 1, 2, 2, 2, 0]
     for number in range(len(found.seeds)):
         if found.positive[number]:
             b, first, last = (int(getattr(found.seeds, name)[number]) for name in ("sentence", "first", "last"))
@@ -111,7 +106,8 @@ def test_shifted_spans_are_labelled_by_the_entity_they_overlap_most(monkeypatch:
 def test_the_losses_are_weighted_means_over_the_examples(monkeypatch: pytest.MonkeyPatch) -> None:
     """All negatives drawn: the parts equal a loop over all seeds."""
     monkeypatch.setattr(targets, "EXTRA_NEGATIVES", 99)
-    head, states, gold = head_of(positive_iou=0.65), states_of(), gold_of()
+    monkeypatch.setattr(targets, "POSITIVE_IOU", 0.65)
+    head, states, gold = head_of(), states_of(), gold_of()
     assert head.filter is not None and head.regressor is not None
     parts = head.loss(states, gold, Draw(0))
     spans = [*every_span(longest=3), (0, 0, 4)]  # the entity of five words is no seed and is added
@@ -188,7 +184,7 @@ def test_labels_that_are_not_annotated_give_no_loss(monkeypatch: pytest.MonkeyPa
 
 SWITCHES: list[dict[str, Any]] = [
     {}, {"filter": False}, {"regressor": False}, {"filter": False, "regressor": False}, {"soft_examples": False},
-    {"sentence_vector": True}, {"boundary_product": True}, {"span_classifier": {"width": 8}},
+    {"extra_features": True}, {"span_classifier": {"width": 8}},
     {"span_classifier": {"width": 8, "loss_weight": 0.0}}, {"span_classifier": {"width": 8, "read_by_labels": False}},
 ]  # fmt: skip
 
@@ -228,7 +224,7 @@ def test_proposals_are_the_shifted_survivors_each_once(settings: dict[str, Any],
             to = shift(flat([seed]), answer_slowly(head.regressor, states, seed)[None], torch.tensor(LENGTHS) - 1)
             span = (seed[0], int(to.first), int(to.last))
         expected[span] = max(passed, expected.get(span, 0.0))
-    for largest in (2**28, 1):  # whole, and a sentence at a time
+    for largest in (2**28, 1):  # whole, and a span at a time
         monkeypatch.setattr(span_network, "LARGEST", largest)
         found = head.propose(states, decoding(head, passing=0.5), Draw(0)).on_host()
         assert len(found["score"]) == len(expected) < (len(every_span(longest=3)) if head.settings.filter else 99)
@@ -242,13 +238,10 @@ def test_proposals_are_the_shifted_survivors_each_once(settings: dict[str, Any],
 
 
 @torch.no_grad()
-def test_all_lengths_or_those_of_training_are_tried() -> None:
+def test_prediction_tries_every_length_up_to_the_longest() -> None:
     head, states = head_of(lengths=[1, 3], filter=False, regressor=False), states_of((6,))
-    for every, lengths in ((True, {1, 2, 3}), (False, {1, 2, 3})):
-        place = head.propose(states, decoding(head, all_lengths=every), Draw(0)).on_host()["place"]
-        assert {last - first + 1 for _, _, first, last in place.tolist()} == lengths
-        of_two = sorted(first for _, _, first, last in place.tolist() if last - first == 1)
-        assert of_two == ([0, 1, 2, 3, 4] if every else [4]), "of the lengths left out, only what the end cuts off"
+    place = head.propose(states, decoding(head), Draw(0)).on_host()["place"]
+    assert {(first, last) for _, _, first, last in place.tolist()} == {span[1:] for span in every_span((6,), longest=3)}
 
 
 def test_what_it_can_express() -> None:
@@ -272,7 +265,7 @@ def test_lengths_left_open_come_from_the_corpus() -> None:
 
 
 def test_a_seed_of_no_word_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least one word"):
+    with pytest.raises(ValueError, match="greater than 0"):
         Config(lengths=(0, 1))
 
 
@@ -281,20 +274,18 @@ def test_the_preset_is_the_method_of_the_paper() -> None:
     head_keys, option_keys = with_preset(Config, {"preset": "paper"}, {})
     config, options = Config.of(head_keys, "head"), LocateLabelOptions.of(option_keys, "options")
     assert config.lengths == (1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 15)  # Table 6
-    assert config.seed_lengths(options.all_lengths) == config.lengths
-    assert (config.positive_iou, config.label_iou, targets.FOCAL_GAMMA) == (0.7, 1.0, 2.0)  # alpha 1, alpha 2, gamma
+    assert (targets.POSITIVE_IOU, targets.LABEL_IOU, targets.FOCAL_GAMMA) == (0.7, 1.0, 2.0)  # alpha 1, alpha 2, gamma
     assert head_module.REGRESSOR_WEIGHT == 0.1  # lambda 2; the others are 1
-    assert (options.soft_nms, options.decay, options.decay_iou) == (True, 0.9, 0.6)  # Algorithm 1: u, k
+    assert (options.soft_nms, DECAY) == (0.6, 0.9)  # Algorithm 1: k, u
     assert config.dropout == 0.5
     head = Head(config, LABELS, cast(Encoder, SimpleNamespace(width=WIDTH, piece_width=PIECE_WIDTH)))
     assert head.span_classifier is None
     assert {name.partition(".")[0] for name, _ in head.named_parameters()} == {"filter", "regressor", "classifier"}
     for network in (head.filter, head.regressor, head.classifier):
         assert network is not None
-        assert not network.product and network.sentence is None
-    entities = Entities.of(gold_of((9,), [[WordEntity("A", ((2, 3),))]]).host)
-    seeds = head._sampled(states_of((9,)), entities, Draw(0, 1))
-    assert (seeds.iou > 0.7).sum() == 1
-    assert (seeds.iou <= 0.7).sum() == 5 + targets.EXTRA_NEGATIVES
+        assert network.sentence is None
+    found = head.targets(states_of((9,)), gold_of((9,), [[WordEntity("A", ((2, 3),))]]), Draw(0, 1))
+    assert (found.iou > 0.7).sum() == 1
+    assert (found.iou <= 0.7).sum() == 5 + targets.EXTRA_NEGATIVES
     parts = head.loss(states_of(), gold_of(), Draw(0, 1))
     assert list(parts) == ["filter", "regressor", "classifier"]

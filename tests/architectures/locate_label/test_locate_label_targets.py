@@ -10,13 +10,12 @@ from hypothesis import strategies as st
 
 from anyner.architectures.locate_label.targets import (
     EXTRA_NEGATIVES,
+    POSITIVE_IOU,
     Floats,
-    Sampling,
-    Seeds,
     Targets,
     enumerate_seeds,
     focal_loss,
-    intersection_over_union,
+    nearest_entities,
     overlap_loss,
     regressor_loss,
     sample_seeds,
@@ -58,11 +57,15 @@ def seeds_slowly(count: int, lengths: list[int]) -> set[Span]:
     return {(first, min(first + length, count) - 1) for first in range(count) for length in lengths}
 
 
-@given(st.tuples(st.integers(0, 9), st.integers(0, 9)), st.tuples(st.integers(0, 9), st.integers(0, 9)))
-def test_iou_is_that_of_the_sets_of_words(one: Span, other: Span) -> None:
-    one, other = (min(one), max(one)), (min(other), max(other))
-    found = intersection_over_union(*(np.array([number]) for number in (*one, *other)))
-    assert found[0] == np.float32(iou_slowly(one, other))
+@settings(deadline=None, max_examples=50)
+@given(batches())
+def test_iou_is_that_of_the_sets_of_words(batch: tuple[list[int], list[tuple[int, int, int]]]) -> None:
+    words, listed = batch
+    iou, entity = nearest_entities((len(words), 4, max(words)), entities_of(listed))
+    for (b, length, first), found in np.ndenumerate(iou):
+        own = [iou_slowly((first, first + length), (start, end)) if b == c else 0.0 for c, start, end in listed]
+        assert found == np.float32(max(own, default=0.0))
+        assert not found or entity[b, length, first] == own.index(max(own))
 
 
 @given(sentences, seed_lengths)
@@ -73,12 +76,17 @@ def test_seeds_are_every_length_at_every_word(words: list[int], lengths: list[in
         assert found == seeds_slowly(count, lengths)
 
 
-samplings = st.builds(Sampling, seed_lengths.map(tuple), st.sampled_from([0.0, 0.5, 0.7]), st.integers(0, 3))
+def chances(words: list[int], lengths: list[int], seed: int) -> Floats:
+    return np.random.default_rng(seed).random((len(words), max(words) * max(lengths)), dtype=np.float32)
+
+
 Labelled = dict[tuple[int, int, int], tuple[float, int]]
 """IoU and index of the nearest entity, by sentence, first and last word."""
 
 
-def sampled_slowly(words: list[int], listed: list[tuple[int, int, int]], sampling: Sampling, chance: Floats) -> Labelled:
+def sampled_slowly(
+    words: list[int], listed: list[tuple[int, int, int]], lengths: list[int], negatives: int, chance: Floats
+) -> Labelled:
     """Every seed compared with every entity; negatives taken one by one in the order of their numbers."""
     chosen: Labelled = {}
     for b, count in enumerate(words):
@@ -89,50 +97,39 @@ def sampled_slowly(words: list[int], listed: list[tuple[int, int, int]], samplin
             iou, number = max(found, default=(np.float32(0.0), 0))
             return float(iou), -number
 
-        seeds = sorted(seeds_slowly(count, list(sampling.lengths)), key=lambda span: (span[1] - span[0], span[0]))
+        seeds = sorted(seeds_slowly(count, lengths), key=lambda span: (span[1] - span[0], span[0]))
         mine = {(b, *own): nearest(own) for own in entities.values()}  # type: ignore[arg-type, misc]
-        mine |= {(b, *span): nearest(span) for span in seeds if nearest(span)[0] > np.float32(sampling.positive_iou)}
-        room = len(mine) * sampling.negatives + EXTRA_NEGATIVES
-        for number in np.argsort(chance[b, : len(seeds)], kind="stable"):
-            if (b, *seeds[number]) not in mine and room:
-                mine[(b, *seeds[number])] = nearest(seeds[number])
+        mine |= {(b, *span): nearest(span) for span in seeds if nearest(span)[0] > np.float32(POSITIVE_IOU)}
+        room = len(mine) * negatives + EXTRA_NEGATIVES
+        for first, last in sorted(seeds, key=lambda span: chance[b, span[0] * max(lengths) + span[1] - span[0]]):
+            if (b, first, last) not in mine and room:
+                mine[b, first, last] = nearest((first, last))
                 room -= 1
         chosen |= mine
     return chosen
 
 
 @settings(deadline=None)
-@given(batches(), samplings, st.integers(0, 5))
+@given(batches(), seed_lengths, st.integers(0, 3), st.integers(0, 5))
 def test_sampling_equals_a_loop_over_all_seeds(
-    batch: tuple[list[int], list[tuple[int, int, int]]], sampling: Sampling, seed: int
+    batch: tuple[list[int], list[tuple[int, int, int]]], lengths: list[int], negatives: int, seed: int
 ) -> None:
     words, listed = batch
-    chance = np.random.default_rng(seed).random((len(words), 99), dtype=np.float32)
-    seeds = sample_seeds(words, entities_of(listed), sampling, chance)
+    chance = chances(words, lengths, seed)
+    spans, ious, entities = sample_seeds(words, entities_of(listed), lengths, negatives, chance)
     found: Labelled = {}
-    for b, first, last, iou, entity in zip(*(getattr(seeds, name).tolist() for name in Seeds.__slots__), strict=True):
+    for b, first, last, iou, entity in zip(*spans.tolist(), ious.tolist(), entities.tolist(), strict=True):
         assert (b, first, last) not in found, "a seed is there once"
         found[b, first, last] = (iou, entity if iou else 0)
-    expected = sampled_slowly(words, listed, sampling, chance)
+    expected = sampled_slowly(words, listed, lengths, negatives, chance)
     assert found == {span: (iou, entity if iou else 0) for span, (iou, entity) in expected.items()}
 
 
 def test_what_is_drawn_for_a_sentence_does_not_depend_on_the_batch() -> None:
-    chance = np.random.default_rng(0).random((2, 99), dtype=np.float32)
-    sampling = Sampling((1, 2, 3), 0.7, 2)
-    both = sample_seeds([5, 9], entities_of([(0, 1, 2), (1, 0, 7)]), sampling, chance)
-    alone = sample_seeds([5], entities_of([(0, 1, 2)]), sampling, chance[:1])
-    mine = both[both.sentence == 0]
-    assert sorted(zip(mine.first.tolist(), mine.last.tolist(), strict=True)) == sorted(
-        zip(alone.first.tolist(), alone.last.tolist(), strict=True)
-    )
-
-
-def test_enough_negatives_are_drawn_even_when_all_numbers_are_large() -> None:
-    """The short cut before sorting guesses from the share to draw; here the guess is wrong."""
-    chance = np.linspace(0.9, 0.999, 99, dtype=np.float32)[None]
-    seeds = sample_seeds([30], entities_of([]), Sampling((1, 2, 3), 0.7, 5), chance)
-    assert (seeds.first.tolist(), seeds.last.tolist()) == ([0, 1], [0, 1])
+    chance = chances([5, 9], [1, 2, 3], 0)
+    (sentence, *both), *_ = sample_seeds([5, 9], entities_of([(0, 1, 2), (1, 0, 7)]), [1, 2, 3], 2, chance)
+    (_, *alone), *_ = sample_seeds([5], entities_of([(0, 1, 2)]), [1, 2, 3], 2, chance[:1, : 5 * 3])
+    assert [row[sentence == 0].tolist() for row in both] == [row.tolist() for row in alone]
 
 
 def test_discontinuous_gold_is_no_target() -> None:
@@ -150,10 +147,11 @@ def test_discontinuous_gold_is_no_target() -> None:
 
 @pytest.mark.parametrize("lengths", [[1], [7]])
 def test_a_sentence_of_one_word_has_one_seed(lengths: list[int]) -> None:
-    seeds = sample_seeds([1], entities_of([]), Sampling(tuple(lengths), 0.7, 5), np.zeros((1, 9), dtype=np.float32))
-    assert (seeds.first.tolist(), seeds.last.tolist(), seeds.iou.tolist()) == ([0], [0], [0.0])
+    spans, iou, _ = sample_seeds([1], entities_of([]), lengths, 5, chances([1], lengths, 0))
+    assert (spans.tolist(), iou.tolist()) == ([[0], [0], [0]], [0.0])
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.floats(-8, 8), st.booleans())
 def test_the_focal_loss_is_equation_12(logit: float, positive: bool) -> None:
     p = 1 / (1 + math.exp(-logit))

@@ -15,7 +15,7 @@ from anyner.encoding.encoder import Encoder
 
 FITTED: dict[str, Any] = {
     "decoder": "new", "space": "pointer", "longest": 4, "tail": True, "farthest": 9, "most_at_one_word": 3, "contiguous": False,
-    "most_pieces": 12, "width": 8, "dropout": 0.0, "span_classifier": {"width": 0},
+    "most_units": 12, "width": 8, "dropout": 0.0, "span_classifier": {"width": 0},
 }  # fmt: skip
 
 

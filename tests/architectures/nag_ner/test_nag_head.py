@@ -22,7 +22,7 @@ SETTINGS: list[dict[str, Any]] = [
     {}, {"space": "sentence"}, {"space": "vocab"}, {"tail": False}, {"start_classifier": "none"}, {"start_classifier": "linear"},
     {"block_inputs": "positions"}, {"block_inputs": "none"}, {"causal": True}, {"negatives": 0}, {"negatives": "all"},
     {"layers": 1}, {"contiguous": True}, {"decoder": "encoder", "width": None}, {"longest": 1}, {"farthest": 4},
-    {"loss": "positions"}, {"one_more_block": False}, {"span_classifier": {"width": 4}},
+    {"loss": "positions"}, {"span_classifier": {"width": 4}},
 ]  # fmt: skip
 
 
@@ -211,7 +211,7 @@ def test_a_further_entity_is_asked_for_where_it_is_likely_enough(more: float | s
 @torch.no_grad()
 def test_the_loss_is_that_of_the_sequence_among_all_sequences() -> None:
     """Tried out one by one, for a discontinuous entity and for the block of one more entity at its word, where there is none."""
-    head, cost = head_of(tail=False, negatives="all", farthest=5), 0.7
+    head, cost = head_of(tail=False, negatives=9, farthest=5), 0.7
     assert head.network.gap_cost is not None
     torch.nn.init.constant_(head.network.gap_cost, cost)
     torch.nn.init.zeros_(head.network.word_positions)  # sentences are moved back in their window in training

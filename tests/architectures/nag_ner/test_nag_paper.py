@@ -13,13 +13,13 @@ from torch.nn import functional
 from anyner.architectures.draw import Draw
 from anyner.architectures.nag_ner.config import Config, NagOptions
 from anyner.architectures.nag_ner.head import Head
-from anyner.architectures.nag_ner.network import OutputScores
+from anyner.architectures.nag_ner.network import only_best
 from anyner.architectures.nag_ner.targets import END, FIRST_UNIT
 from anyner.architectures.settings import with_preset
 
 WIDTH = FITTED["width"]
 HEAD, OPTIONS = with_preset(Config, {"preset": "paper"}, {})
-FOR_TESTS: dict[str, Any] = {"longest": 4, "most_at_one_word": 3}  # small enough for small batches
+FOR_TESTS: dict[str, Any] = {"longest": 4, "most_at_one_word": 3, "tail": False}  # small enough for small batches
 
 
 def paper_head(encoder: FakeEncoder | None = None, **settings: object) -> Head:
@@ -81,19 +81,20 @@ def test_every_position_has_a_softmax_over_the_whole_vocabulary() -> None:
     sentences = head.network.read(states)
     blocks, _ = head._expected_blocks(states, decoding(head, **OPTIONS))
     hidden = head.network(sentences, blocks)
-    output: OutputScores = head.network.output(hidden[:, 1:], blocks, sentences)
-    assert output.symbols.shape == (len(blocks.word), 4 + 1, FIRST_UNIT + max(LENGTHS))
+    output, kept = (head.network.output(hidden[:, 1:], blocks, sentences, greedy=greedy) for greedy in (False, True))
+    assert output.shape == (len(blocks.word), 4 + 1, FIRST_UNIT + max(LENGTHS))
     layer = head.network.output
     query = layer.norm(functional.gelu(layer.transform(hidden[:, 1:])))  # type: ignore[operator]
     logits = torch.cat([layer.special(query), query @ encoder.tables.tokens.weight.T], dim=-1)
-    assert torch.allclose(output.symbols[..., END], logits.log_softmax(-1)[..., END], atol=1e-5)
-    assert torch.allclose(output.best, logits.log_softmax(-1).amax(-1), atol=1e-5)
+    log = logits.log_softmax(-1)
+    assert torch.allclose(output[..., END], log[..., END], atol=1e-5)
+    assert torch.equal(kept.isfinite(), output >= log.amax(-1, keepdim=True) - 1e-6)
 
 
 def test_greedy_decoding_keeps_the_best_symbol_of_each_position() -> None:
     symbols = torch.tensor([[[-3.0, -9.0, -0.1, -2.0], [-0.5, -9.0, -4.0, -2.0], [-1.0, -9.0, -1.5, -2.0]]])
     best = torch.tensor([[-0.1, -0.5, -0.7]])  # at the last position a piece that the sentence does not have
-    kept = OutputScores(symbols, best).greedy().symbols[0]
+    kept = only_best(symbols, best[..., None])[0]
     assert kept.isfinite().nonzero().tolist() == [[0, 2], [1, 0]]
 
 

@@ -28,7 +28,7 @@ def test_generated_and_classified_probabilities_become_one_score(contiguous: boo
     proposals = head.propose(states, asked, Draw(0))
     sentences, (blocks, _) = head.network.read(states), head._expected_blocks(states, asked)
     hidden = head.network(sentences, blocks)
-    labels = head._labels(hidden, torch.ones(len(blocks.word), len(LABELS), dtype=torch.bool))[:, 1:].exp()  # (Q, C)
+    labels = head.network.types(hidden[:, 0]).softmax(-1)[:, 1:]  # (Q, C)
     scores = head._word_scores(head.network.output(hidden[:, 1:], blocks, sentences), blocks, sentences)
     best = best_sequences(scores.placed, scores.sizes, scores.end, head.network.gap_cost, count=CANDIDATES)
     probability = (best.score - head._log_partition(scores)[:, None]).exp()  # (Q, k)

@@ -7,10 +7,11 @@ from head_batches import LABELS, gold_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyner.architectures.nag_ner.targets import END, FIRST_UNIT, IGNORED, MORE, WordUnits, block_targets
+from anyner.architectures.nag_ner.targets import END, FIRST_UNIT, IGNORED, MORE, block_targets
 from anyner.encoding.batch import training_batch
 from anyner.encoding.examples import Example
 from anyner.encoding.pieces import Frame
+from anyner.layers.units import WordUnits
 from anyner.text.align import WordEntity
 from anyner.text.windows import Window
 
@@ -32,13 +33,13 @@ def rank_key(entity: WordEntity) -> tuple[int, int, tuple[int, ...], int]:
     return entity.last - entity.first, len(entity.word_indices), entity.word_indices, LABELS.index(entity.label)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(st.lists(sentences(), min_size=1, max_size=3), st.booleans(), st.integers(1, 9), st.integers(1, 4))
 def test_blocks_are_the_entities(batch: list[tuple[Window, list[WordEntity]]], pieces: bool, longest: int, most: int) -> None:
     windows = [window for window, _ in batch]
     gold = training_batch([Example.of(window, own, LABELS, None) for window, own in batch], Frame((1,), (2,), 0, 3)).gold
     assert gold is not None
-    targets = block_targets(gold.host, WordUnits.of(windows, pieces=pieces), longest, most)
+    targets = block_targets(gold.host, WordUnits.of(windows, "pieces" if pieces else "words"), longest, most)
     expected: Counter[tuple[int, int, int, int, int, tuple[int, ...]]] = Counter()
     for number, (window, own) in enumerate(batch):
         sizes = [len(piece) for piece in window.pieces] if pieces else [1] * len(window.pieces)
@@ -64,6 +65,6 @@ def test_the_shorter_span_has_the_lower_rank() -> None:
     hip, knees = WordEntity("A", ((0, 4),)), WordEntity("A", ((0, 2), (5, 7)))
     gold = gold_of((8,), [[knees, hip]])
     window = Window(0, 0, list(range(8)), list(range(1, 9)), ["w"] * 8, [(5,)] * 8)
-    targets = block_targets(gold.host, WordUnits.of([window], pieces=False), 4, 3)
+    targets = block_targets(gold.host, WordUnits.of([window], "words"), 4, 3)
     assert targets.rank.tolist() == [0, 1]
     assert (targets.symbols - FIRST_UNIT).tolist() == [[0, 1, 2, 3, END - FIRST_UNIT], [0, 1, 5, 6, END - FIRST_UNIT]]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 import torch
-from head_batches import LABELS, LENGTHS
+from head_batches import LABELS, LENGTHS, windows_of
 from hypothesis import strategies as st
 from stand_ins import FakeEncoder
 
@@ -13,11 +14,13 @@ from anyner.architectures.set_gner.config import Config, SetOptions
 from anyner.architectures.set_gner.head import Head
 from anyner.architectures.settings import Decoding
 from anyner.encoding.encoder import Encoder
+from anyner.encoding.gold import Gold
 from anyner.layers.sequences import Sequences
+from anyner.layers.units import UnitEntities, WordUnits
 from anyner.text.align import WordEntity
 
 FITTED: dict[str, Any] = {
-    "decoder": "new", "reads": "words", "word_positions": True, "longest": 6, "farthest": 9, "most_at_one_word": 3,
+    "decoder": "new", "reads": "words", "longest": 6, "farthest": 9, "most_at_one_word": 3,
     "contiguous": False, "most_units": 12, "width": 8, "dropout": 0.0,
     "span_classifier": {"width": 0},
 }  # fmt: skip
@@ -41,6 +44,10 @@ def decoding(head: Head, thresholds: dict[str, float] | None = None, **options: 
 def sequences_of_one(sentence: int) -> Sequences:
     """One sequence, of this sentence of the batch."""
     return Sequences(torch.tensor([sentence]), torch.tensor([sentence]), len(LENGTHS), 1)
+
+
+def in_words(gold: Gold, lengths: Sequence[int]) -> UnitEntities:
+    return UnitEntities.of(gold.host, WordUnits.of(windows_of(lengths), "words"))
 
 
 @st.composite

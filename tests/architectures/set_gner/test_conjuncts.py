@@ -37,7 +37,7 @@ def recognizer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recognizer]
     recipe = Recipe.of(
         {
             "data": {"train": str(folder / "train.jsonl"), "dev": str(folder / "dev.jsonl")},
-            "encoder": {"scratch": {"width": 48, "layers": 1, "vocabulary": 300}, "dropout": 0.0},
+            "encoder": {"scratch_width": 48},
             "text": {"words": "given"},
             "architecture": "set_gner",
             "head": {"width": 48, "layers": 1, "span_classifier": {"width": 0}},

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from head_batches import INEXPRESSIBLE, LABELS, LENGTHS, assert_no_target, gold_of, states_of
-from set_batches import decoding, head_of, sequences_of_one
+from set_batches import decoding, head_of, in_words, sequences_of_one
 from stand_ins import entities_alone_and_together
 
 from anyner.architectures.draw import Draw
@@ -15,13 +15,11 @@ from anyner.architectures.set_gner.config import Config, SetOptions
 from anyner.architectures.set_gner.head import GeneratedEntities, Head
 from anyner.architectures.set_gner.targets import IGNORED, targets_of
 from anyner.architectures.settings import CorpusStatistics
-from anyner.errors import AnynerError
-from anyner.layers.units import UnitEntities
 from anyner.text.align import WordEntity
 
 C = len(LABELS)
 SWITCHES: list[dict[str, Any]] = [
-    {}, {"interval": 0}, {"parts": False}, {"occurrences": False}, {"unit": "pieces"}, {"word_positions": False},
+    {}, {"interval": 0}, {"parts": False}, {"occurrences": False}, {"unit": "pieces"},
     {"reads": "pieces"}, {"layers": 1}, {"decoder": "encoder", "width": None}, {"distances": 3},
     {"span_classifier": {"width": 4}},
 ]  # fmt: skip
@@ -33,13 +31,13 @@ def test_generation_is_the_loss_of_every_sequence(constrained: bool) -> None:
     head, states, gold = head_of(constrained=constrained), states_of(), gold_of()
     parts = head.loss(states, gold, Draw(0, 1))
     network, sentences = head.network, head.network.read(head.units(states), states)
-    targets = targets_of(UnitEntities.in_words(gold.host), LENGTHS, C, head.settings)
+    targets = targets_of(in_words(gold, LENGTHS), LENGTHS, C, head.settings)
     loss = count = 0.0
     for group in (targets.entities, targets.others):
         for sentence, inputs, symbols in zip(group.sentence.tolist(), group.inputs, group.targets, strict=True):
             size = int((symbols != IGNORED).sum())
             one, rows = torch.from_numpy(inputs[None, :size]), sequences_of_one(sentence)
-            log = network.log_probabilities(sentences, rows, network(sentences, rows, one), one[:, 0], one)[0]
+            log = network.log_probabilities(sentences, rows, network(sentences, rows, one, one[:, 0]), one[:, 0], one)[0]
             loss -= sum(float(log[step, symbol]) for step, symbol in enumerate(symbols[:size].tolist()))
             count += size
     assert float(parts["generation"].numerator) == pytest.approx(loss, rel=1e-4)
@@ -102,7 +100,7 @@ def test_labels_that_are_not_annotated_give_no_loss() -> None:
 @pytest.mark.parametrize("settings", [{}, {"contiguous": True}, {"constrained": False}])
 @pytest.mark.parametrize("unit", ["words", "pieces"])
 def test_a_sentence_alone_has_the_same_loss_and_entities(settings: dict[str, Any], unit: str) -> None:
-    head = head_of(seed=2, unit=unit, **settings)
+    head = head_of(seed=7, unit=unit, **settings)
     assert entities_alone_and_together(head, decoding(head), "generation") > 2
 
 
@@ -114,7 +112,7 @@ def test_options_decide_how_many_entities_a_word_begins() -> None:
     for parameter in counts.parameters():
         parameter.zero_()
     counts[-1].bias[2] = 9.0  # two everywhere
-    asked: dict[str, dict[str, Any]] = {"two": {}, "beam": {"beam": 1}, "likeliest": {"counting": "likeliest"}}
+    asked: dict[str, dict[str, Any]] = {"two": {}, "beam": {"beam": 1}, "likeliest": {"more": "argmax"}}
     each = {name: head.propose(states, decoding(head, **options), Draw(0)).on_host() for name, options in asked.items()}
     heads = sum(LENGTHS)
     assert len(each["two"]["score"]) <= 2 * heads
@@ -187,7 +185,7 @@ def test_a_further_entity_is_taken_where_it_is_likely_enough(more: float, taken:
     counts[-1].bias[1:4] = torch.tensor([0.6, 0.32, 0.08]).log()  # a second with 0.4, a third with 0.2 if there is a second
     units = head.units(states)
     assert (head._heads(units, SetOptions(more=more))[1] == taken).all()
-    assert (head._heads(units, SetOptions(counting="likeliest"))[1] == 1).all()
+    assert (head._heads(units, SetOptions(more="argmax"))[1] == 1).all()
 
 
 def test_only_the_two_directions_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,12 +212,12 @@ def statistics(**changed: Any) -> CorpusStatistics:
 def test_what_is_open_is_chosen_from_the_corpus() -> None:
     config = Config().fitted(statistics())
     assert (config.longest, config.farthest, config.most_at_one_word, config.contiguous) == (6, 11, 3, False)
-    assert (config.decoder, config.reads, config.word_positions) == ("new", "words", True)
+    assert (config.decoder, config.reads) == ("new", "words")
     in_pieces = Config(unit="pieces").fitted(statistics())
     assert (in_pieces.longest, in_pieces.farthest) == (14, 44)
     assert Config().fitted(statistics(most_at_one_word=50)).most_at_one_word == 8
     half = Config().fitted(statistics(encoder_decoder=True, discontinuous=False))
-    assert (half.decoder, half.reads, half.word_positions, half.contiguous) == ("pretrained", "pieces", False, True)
+    assert (half.decoder, half.reads, half.contiguous) == ("pretrained", "pieces", True)
     assert "discontinuous" not in half.shapes()
     assert Config(longest=3).fitted(statistics()).longest == 3
 
@@ -240,7 +238,5 @@ def test_what_cannot_be_generated_is_told() -> None:
     assert Config(longest=2, unit="pieces").unreachable(entities[:1], [2, 2])[0] is not None
 
 
-def test_contiguous_needs_constrained_sequences() -> None:
-    with pytest.raises(AnynerError, match="contiguous: true needs constrained: true"):
-        Config.of({"contiguous": True, "constrained": False}, "head")
+def test_only_constrained_sequences_are_searched_as_contiguous() -> None:
     assert Config(constrained=False).fitted(statistics(discontinuous=False)).contiguous is False

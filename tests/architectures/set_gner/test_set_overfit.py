@@ -1,4 +1,4 @@
-"""Sixteen sentences with entities of all shapes are learned by heart, and nothing is lost on the way to brat and back."""
+"""Six sentences with entities of all shapes are learned by heart, and nothing is lost on the way to brat and back."""
 
 from pathlib import Path
 
@@ -8,15 +8,15 @@ import anyner
 from anyner.evaluation.evaluate import evaluate_documents
 
 
-def test_the_papers_method_learns_sixteen_sentences_by_heart(tmp_path: Path) -> None:
-    assert learned_by_heart(tmp_path, "set_gner", {"preset": "paper", "layers": 1}, epochs=25, contiguous=False).best_f1 == 1.0
+def test_the_papers_method_learns_six_sentences_by_heart(tmp_path: Path) -> None:
+    assert learned_by_heart(tmp_path, "set_gner", {"preset": "paper", "layers": 1}, epochs=14, contiguous=False).best_f1 == 1.0
 
 
-def test_sixteen_sentences_of_all_shapes_are_learned_by_heart(tmp_path: Path) -> None:
-    settings = {"layers": 1}
-    learned = learned_by_heart(tmp_path, "set_gner", settings, epochs=12, contiguous=False)
+def test_six_sentences_of_all_shapes_are_learned_by_heart(tmp_path: Path) -> None:
+    settings = {"layers": 1, "span_classifier": {"width": 32}}
+    learned = learned_by_heart(tmp_path, "set_gner", settings, epochs=10, contiguous=False)
     shapes = [entity for document in learned.documents for entity in document.entities]
-    assert sum(entity.discontinuous for entity in shapes) > 5
+    assert sum(entity.discontinuous for entity in shapes) >= 3
     assert learned.best_f1 == 1.0
     found = learned.recognizer.predict([document.text for document in learned.documents])
     scored = evaluate_documents(learned.documents, found)

@@ -8,14 +8,13 @@ from typing import Any
 import pytest
 import torch
 from head_batches import LABELS, LENGTHS, gold_of, states_of
-from set_batches import FITTED, decoding, head_of, sequences_of_one
+from set_batches import FITTED, decoding, head_of, in_words, sequences_of_one
 
 from anyner.architectures.draw import Draw
 from anyner.architectures.set_gner.config import Config, SetOptions
 from anyner.architectures.set_gner.head import Head
 from anyner.architectures.set_gner.targets import END, FRAGMENT, NO_ENTITY, targets_of
 from anyner.architectures.settings import CorpusStatistics, with_preset
-from anyner.layers.units import UnitEntities
 from anyner.text.align import WordEntity
 
 C = len(LABELS)
@@ -27,9 +26,9 @@ STATISTICS = CorpusStatistics(
 
 
 def paper_head(seed: int = 0, **own: object) -> Head:
-    sizes = {key: value for key, value in FITTED.items() if key not in ("reads", "word_positions", "span_classifier")}
-    head, _ = with_preset(Config, {"preset": "paper", **sizes, **own}, {})
-    return head_of(seed, **head)
+    sizes = {key: value for key, value in FITTED.items() if key not in ("reads", "span_classifier")}
+    head, _ = with_preset(Config, {"preset": "paper"}, {})
+    return head_of(seed, **{**head, **sizes, **own})
 
 
 def paper_options(**own: Any) -> dict[str, Any]:
@@ -39,17 +38,17 @@ def paper_options(**own: Any) -> dict[str, Any]:
 def test_the_preset_is_the_published_method_in_plain_keys() -> None:
     head, options = with_preset(Config, {"preset": "paper"}, {})
     config, asked = Config.of(head, "head"), SetOptions.of(options, "options")
-    assert (config.reads, config.unit, config.word_positions, config.distances) == ("pieces", "words", False, 0)
+    assert (config.reads, config.unit, config.distances) == ("pieces", "words", 0)
     assert (config.constrained, config.interval, config.parts, config.occurrences) == (False, 4, True, True)
     assert config.span_classifier.width == 0
     assert not config.inverse, "the main results are without it; it has rows of its own"
-    assert (asked.beam, asked.counting, asked.length_power) == (BETA, "likeliest", 1.0)
+    assert (asked.beam, asked.more) == (BETA, "argmax")
     assert [threshold.name for threshold in config.thresholds()] == ["head"], (
         "of a head the best are entities, however improbable"
     )
     fitted = config.fitted(STATISTICS)
     assert fitted.contiguous is False, "the same search whatever the corpus"
-    assert (fitted.reads, fitted.word_positions) == ("pieces", False)
+    assert fitted.reads == "pieces"
     assert with_preset(Config, {"preset": "paper", "inverse": True}, {"beam": 1})[0]["inverse"], "single keys win"
 
 
@@ -57,7 +56,7 @@ def test_targets_are_those_of_the_papers_example() -> None:
     """Swollen , burning feet and ankles: every word starts a sequence, a head one for each of its entities."""
     entities = [WordEntity.of_words("A", words) for words in ((0, 3), (0, 5), (2, 3), (2, 5))]
     head = paper_head()
-    targets = targets_of(UnitEntities.in_words(gold_of((7,), [entities]).host), (7,), C, head.settings)
+    targets = targets_of(in_words(gold_of((7,), [entities]), (7,)), (7,), C, head.settings)
     first_word, end = C + 3, C + END
     assert (C + NO_ENTITY, C + FRAGMENT, end, first_word) == (C, C + 1, C + 2, head.network.first_unit)
     assert targets.entities.targets.tolist() == [[first_word + word, 0, end] for word in (3, 5, 3, 5)]
@@ -76,7 +75,7 @@ def test_every_symbol_but_padding_has_a_probability_and_tags_are_read_as_embeddi
     network, sentences = head.network, head.network.read(head.units(states), states)
     elements = torch.tensor([[1, 0, 2 - network.first_unit]])  # back to the first word, then a label
     rows = sequences_of_one(2)
-    output = network(sentences, rows, elements)
+    output = network(sentences, rows, elements, elements[:, 0])
     log = network.log_probabilities(sentences, rows, output, elements[:, 0], elements)[0]  # (3, C + 3 + U)
     real = C + 3 + LENGTHS[2]
     assert torch.allclose(log[:, :real].exp().sum(1), torch.ones(3), atol=1e-5)
@@ -104,7 +103,7 @@ def beam_search(head: Head, sentence: int, word: int, keep: int) -> list[tuple[t
         longer = []
         for elements, total in beams:
             one = torch.tensor([elements])
-            log = network.log_probabilities(sentences, rows, network(sentences, rows, one), one[:, 0], one)[0, -1]
+            log = network.log_probabilities(sentences, rows, network(sentences, rows, one, one[:, 0]), one[:, 0], one)[0, -1]
             finished.append((elements, total + float(log[end])))
             longer += [((*elements, symbol - network.first_unit), total + float(log[symbol])) for symbol in symbols]
         beams = sorted(longer, key=lambda one: -one[1])[:BETA]

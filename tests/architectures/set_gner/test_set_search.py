@@ -24,7 +24,7 @@ def read(**settings: object) -> tuple[Network, Sentences]:
 def outputs(network: Network, sentences: Sentences, sentence: int, elements: tuple[int, ...]) -> torch.Tensor:
     """Log probabilities behind each element of one sequence: (T, symbols + units)."""
     rows, one = sequences_of_one(sentence), torch.tensor([elements])
-    return network.log_probabilities(sentences, rows, network(sentences, rows, one), one[:, 0], one)[0]
+    return network.log_probabilities(sentences, rows, network(sentences, rows, one, one[:, 0]), one[:, 0], one)[0]
 
 
 def everything(network: Network, sentences: Sentences, sentence: int, head: int, longest: int) -> Scored:
@@ -37,7 +37,7 @@ def everything(network: Network, sentences: Sentences, sentence: int, head: int,
             if config.contiguous and words[-1] - head != size:
                 continue
             log = outputs(network, sentences, sentence, words)
-            symbols = [network.first_unit + (0 if config.contiguous else word) for word in more]
+            symbols = [network.first_unit + word for word in more]
             before = sum(float(log[step, symbol]) for step, symbol in enumerate(symbols))
             for label in range(C):
                 found[words, label] = before + float(log[size, label])
@@ -61,16 +61,16 @@ def all_heads() -> tuple[Sequences, torch.Tensor]:
 @torch.no_grad()
 @pytest.mark.parametrize("contiguous", [False, True])
 @pytest.mark.parametrize("farthest", [3, 9])
-@pytest.mark.parametrize("length_power", [0.0, 1.0])
-def test_the_best_are_those_of_trying_everything(contiguous: bool, farthest: int, length_power: float) -> None:
+@pytest.mark.parametrize("by_length", [False, True])
+def test_the_best_are_those_of_trying_everything(contiguous: bool, farthest: int, by_length: bool) -> None:
     network, sentences = read(contiguous=contiguous, farthest=farthest)
     rows, heads = all_heads()
-    result = generate(network, sentences, rows, heads, Limits(200, 6, -1e9, length_power))
+    result = generate(network, sentences, rows, heads, Limits(200, 6, -1e9, by_length))
     for number, (sentence, head) in enumerate(zip(rows.sentence.tolist(), heads.tolist(), strict=True)):
         truth = everything(network, sentences, sentence, head, 6)
         found = found_at(result, number)
         assert found == pytest.approx(truth, abs=1e-4)
-        ranks = [value / len(words) ** length_power for (words, _), value in found.items()]
+        ranks = [value / len(words) ** by_length for (words, _), value in found.items()]
         assert ranks == sorted(ranks, reverse=True)
         assert float(torch.tensor(list(truth.values())).exp().sum()) < 1, "the rest is nothing, or what is too far"
 
@@ -182,13 +182,13 @@ def spelt_out(network: Network, sentences: Sentences, sentence: int, head: int, 
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("length_power", [0.0, 1.0])
-def test_without_constraints_the_best_of_all_sequences_are_found_and_keep_their_places(length_power: float) -> None:
+@pytest.mark.parametrize("by_length", [False, True])
+def test_without_constraints_the_best_of_all_sequences_are_found_and_keep_their_places(by_length: bool) -> None:
     network, sentences = read(constrained=False)
     for sentence, head in ((2, 0), (2, 1), (1, 0)):
         truth = spelt_out(network, sentences, sentence, head, 3)
-        ranked = sorted(truth, key=lambda sequence: -truth[sequence] / len(sequence) ** length_power)
-        limits = Limits(400, 2, length_power=length_power)  # two words, and a label
+        ranked = sorted(truth, key=lambda sequence: -truth[sequence] / len(sequence) ** by_length)
+        limits = Limits(400, 2, by_length=by_length)  # two words, and a label
         best = generate(network, sentences, sequences_of_one(sentence), torch.tensor([head]), limits)
         places = best.log[0] > NONE
         for place, sequence in enumerate(ranked):

@@ -5,13 +5,13 @@ from collections import Counter
 from head_batches import LABELS, gold_of, windows_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from set_batches import config_of, entity_sets
+from set_batches import config_of, entity_sets, in_words
 
 from anyner.architectures.set_gner.targets import END, FRAGMENT, IGNORED, NO_ENTITY, SequenceTargets, Targets, targets_of
 from anyner.encoding.batch import training_batch
 from anyner.encoding.examples import Example
 from anyner.encoding.pieces import Frame
-from anyner.layers.units import UnitEntities
+from anyner.layers.units import UnitEntities, WordUnits
 from anyner.text.align import WordEntity
 from anyner.text.windows import Window
 
@@ -43,19 +43,19 @@ def expected(batch: Batch) -> Counter[tuple[int, str, tuple[int, ...]]]:
     return Counter((number, entity.label, entity.word_indices) for number, (_, own) in enumerate(batch) for entity in own)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(batches)
 def test_sequences_are_read_off_as_the_entities(batch: Batch) -> None:
     lengths = [length for length, _ in batch]
     gold = gold_of(lengths, [own for _, own in batch])
-    assert read_off(targets(UnitEntities.in_words(gold.host), lengths).entities) == expected(batch)
+    assert read_off(targets(in_words(gold, lengths), lengths).entities) == expected(batch)
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(batches, st.integers(1, 3))
 def test_every_word_that_begins_nothing_says_so(batch: Batch, most: int) -> None:
     lengths = [length for length, _ in batch]
-    found = targets(UnitEntities.in_words(gold_of(lengths, [own for _, own in batch]).host), lengths, most)
+    found = targets(in_words(gold_of(lengths, [own for _, own in batch]), lengths), lengths, most)
     answers = {
         (int(s), int(u[0])): int(y[0])
         for s, u, y in zip(found.others.sentence, found.others.inputs, found.others.targets, strict=True)
@@ -75,11 +75,11 @@ def test_every_word_that_begins_nothing_says_so(batch: Batch, most: int) -> None
     assert not answers
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(batches)
 def test_mirrored_entities_are_those_of_the_sentence_read_from_its_end(batch: Batch) -> None:
     lengths = [length for length, _ in batch]
-    entities = UnitEntities.in_words(gold_of(lengths, [own for _, own in batch]).host)
+    entities = in_words(gold_of(lengths, [own for _, own in batch]), lengths)
     turned = entities.mirrored(lengths)
     mirrored = [
         (length, [WordEntity.of_words(e.label, sorted(length - 1 - word for word in e.word_indices)) for e in own])
@@ -90,12 +90,12 @@ def test_mirrored_entities_are_those_of_the_sentence_read_from_its_end(batch: Ba
     assert again.units.tolist() == entities.units.tolist()
 
 
-@settings(deadline=None)
+@settings(deadline=None, max_examples=40)
 @given(batches)
 def test_an_end_symbol_follows_every_label_and_answer(batch: Batch) -> None:
     """The paper's target sequences: the head word is given, then words, a label or answer, and the end."""
     lengths = [length for length, _ in batch]
-    entities = UnitEntities.in_words(gold_of(lengths, [own for _, own in batch]).host)
+    entities = in_words(gold_of(lengths, [own for _, own in batch]), lengths)
     ended, constrained = (targets(entities, lengths, constrained=one) for one in (False, True))
     for group, without in ((ended.entities, constrained.entities), (ended.others, constrained.others)):
         assert group.sentence.tolist() == without.sentence.tolist()
@@ -112,6 +112,6 @@ def test_in_pieces_a_word_is_all_of_its_pieces() -> None:
     example = Example.of(window, [WordEntity("B", ((0, 1), (2, 3))), WordEntity("A", ((1, 2),))], LABELS, None)
     gold = training_batch([example], Frame((1,), (2,), 0, 3)).gold
     assert gold is not None
-    entities = UnitEntities.in_pieces(gold.host, [window])
+    entities = UnitEntities.of(gold.host, WordUnits.of([window], "pieces"))
     assert read_off(targets(entities, [6]).entities) == Counter({(0, "B", (0, 1, 3, 4, 5)): 1, (0, "A", (2,)): 1})
-    assert UnitEntities.in_pieces(gold_of((2,), [[]]).host, windows_of((2,))).units.tolist() == []
+    assert UnitEntities.of(gold_of((2,), [[]]).host, WordUnits.of(windows_of((2,)), "pieces")).units.tolist() == []

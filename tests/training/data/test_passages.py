@@ -31,8 +31,8 @@ def words_of(one: Example) -> list[str]:
 def entities_of(one: Example) -> list[tuple[str, tuple[str, ...]]]:
     """Label and words of each entity."""
     found, place = [], 0
-    for label, size in zip(one.label.tolist(), one.sizes.tolist(), strict=True):
-        indices = one.words[place : place + size].tolist()
+    for label, size in zip(one.entities.label.tolist(), one.entities.sizes.tolist(), strict=True):
+        indices = one.entities.words[place : place + size].tolist()
         found.append((LABELS[label], tuple(one.window.words[index] for index in indices)))
         place += size
     return found
@@ -150,10 +150,15 @@ def test_soft_labels_go_with_their_sentences() -> None:
     ]
     whole = Example.joined(examples, [False] * 4)
     assert whole.soft_labels is not None
-    assert whole.soft_labels.first.tolist() == [4, 6, 12, 14] and whole.soft_labels.last.tolist() == [5, 6, 13, 14]
-    assert whole.soft_labels.thousandths.tolist() == [250, 500] * 2
+    assert whole.soft_labels.entities.first.tolist() == [4, 6, 12, 14] and whole.soft_labels.entities.last.tolist() == [
+        5,
+        6,
+        13,
+        14,
+    ]
+    assert whole.soft_labels.entities.thousandths.tolist() == [250, 500] * 2
     part = whole.part(12, 16)
-    assert part.soft_labels is not None and part.soft_labels.first.tolist() == [0, 2]
+    assert part.soft_labels is not None and part.soft_labels.entities.first.tolist() == [0, 2]
 
 
 def test_oversampled_sentences_are_seen_more_often() -> None:

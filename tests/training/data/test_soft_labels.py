@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from anyner.corpora.synthetic import synthetic_splits
+from anyner.corpora.synthetic import synthetic
 from anyner.corpora.writing import write
 from anyner.document import Document, Entity
 from anyner.errors import AnynerError
 from anyner.fragments import Fragments
 from anyner.training.config import Recipe, Source
-from anyner.training.data.soft_labels import DocumentSoftLabels, read_soft_labels
-from anyner.training.data.splits import read_data
+from anyner.training.data.splits import DocumentSoftLabels, read_data, read_soft_labels
 from anyner.training.run import build, run
 
 
@@ -78,7 +77,7 @@ def test_gaps_are_known_where_a_file_that_has_some_speaks(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("gaps", [False, True])
 def test_a_training_knows_whether_they_can_tell_gaps(said: Path, gaps: bool) -> None:
-    document = synthetic_splits((40, 10, 1), 0, False).train.documents[30]
+    document = synthetic(40).documents[30]
     second = len(document.text.split()[0]) + 1 + len(document.text.split()[1]) + 1
     label = next(e.label for e in document.entities)
     with (said / "said.jsonl").open("a") as file:
@@ -97,7 +96,7 @@ def test_a_file_of_other_texts_is_refused(tmp_path: Path) -> None:
 
 
 def recipe(tmp_path: Path, **changes: object) -> Recipe:
-    plain = {"data": {"synthetic": {"train": 40, "dev": 10, "test": 1}}, "training": {"epochs": 1}}
+    plain = {"data": {"synthetic": {"sentences": 40}}, "training": {"epochs": 1}}
     plain["data"] |= {"soft_labels": str(tmp_path / "said.jsonl"), **changes}  # type: ignore[operator]
     return Recipe.of(plain, "recipe")
 
@@ -105,7 +104,7 @@ def recipe(tmp_path: Path, **changes: object) -> Recipe:
 @pytest.fixture
 def said(tmp_path: Path) -> Path:
     """SoftLabels that hold the first word for an entity, on half of the documents."""
-    documents = synthetic_splits((40, 10, 1), 0, False).train.documents[:20]
+    documents = synthetic(40).documents[:20]
     label = next(e.label for document in documents for e in document.entities)
     others = [replace(d, entities=(Entity(label, ((0, len(d.text.split()[0])),), 0.25),)) for d in documents]
     saying(tmp_path / "said.jsonl", *others)
@@ -113,12 +112,12 @@ def said(tmp_path: Path) -> Path:
 
 
 def test_examples_carry_them_where_there_are_some(said: Path) -> None:
-    chosen = recipe(said, soft_label_weight=0.3)
+    chosen = recipe(said)
     _, examples, _ = build(chosen, read_data(chosen.data, chosen.text))
     has_soft_labels = [example.soft_labels for example in examples if example.soft_labels is not None]
     assert len(examples) == 40 and len(has_soft_labels) == 20
-    assert all(soft.weight == 0.3 and soft.thousandths.tolist() == [250] for soft in has_soft_labels)
-    assert all(soft.first.tolist() == [0] for soft in has_soft_labels)
+    assert all(soft.weight == 0.5 and soft.entities.thousandths.tolist() == [250] for soft in has_soft_labels)
+    assert all(soft.entities.words.tolist() == [0] for soft in has_soft_labels)
 
 
 def test_a_training_tells_how_many_it_heard(said: Path) -> None:

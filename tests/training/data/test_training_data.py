@@ -9,7 +9,7 @@ import pytest
 from anyner.architectures.biaffine.config import Config
 from anyner.architectures.settings import CorpusStatistics, Shape
 from anyner.corpora.corpus import summary
-from anyner.corpora.neighbours import neighbours_attached
+from anyner.corpora.source_documents import neighbours_attached
 from anyner.document import Document, Entity
 from anyner.encoding.batch import batch_of
 from anyner.errors import AnynerError
@@ -151,7 +151,7 @@ def test_discontinuous_gold_is_told_for_a_head_of_spans(tiny: Callable[..., Reci
 def test_an_entity_longer_than_a_window_is_told_once(tiny: Callable[..., Recipe]) -> None:
     text = " ".join(["a"] * 60)
     long = Document(text, (Entity("X", ((0, len(text)),)), Entity("X", ((0, 1),)), Entity("X", ((50, 51),))))
-    (line,) = prepared(tiny, [long, ANNA], [ANNA], "text.window=24", "text.overlap=8")
+    (line,) = prepared(tiny, [long, ANNA], [ANNA], "text.window=24")
     assert line == "1 of 4 training entities (25.0 %) cannot be predicted: longer than a window"
 
 
@@ -220,7 +220,7 @@ def test_facts_of_a_corpus(tiny: Callable[..., Recipe]) -> None:
 def test_an_entity_seen_by_two_windows_is_counted_once(tiny: Callable[..., Recipe]) -> None:
     text = " ".join(["a"] * 40)
     document = Document(text, (Entity("X", ((0, 1), (4, 5))), Entity("X", ((34, 35), (38, 39)))))
-    recipe = tiny("text.window=24", "text.overlap=12")
+    recipe = tiny("text.window=24")
     recognizer, *_ = build(recipe, Splits((document, ANNA), (), ()))
     check = DataCheck()
     entities = word_entities(document, recipe.text, check)

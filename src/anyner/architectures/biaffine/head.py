@@ -18,7 +18,10 @@ from anyner.architectures.settings import Decoding, HeadConfig
 from anyner.architectures.spans import SpanProposals
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold
-from anyner.layers.span_classifier import SpanScores, real_spans
+from anyner.layers.span_classifier import SpanScores, likely_spans, real_spans
+
+PRIOR = 0.01
+"""Initial probability of every span: almost none is an entity, and learning that first would waste steps."""
 
 
 class Head(base.Head):
@@ -29,9 +32,8 @@ class Head(base.Head):
         super().__init__(config, labels, encoder)
         assert isinstance(config, Config)
         self.longest = config.longest
-        width, lengths = config.width, config.length_buckets
-        self.span_scores = SpanScores(encoder.width, width, len(labels), dropout=config.dropout, lengths=lengths)
-        nn.init.constant_(self.span_scores.linear.bias, math.log(config.prior / (1 - config.prior)))
+        self.span_scores = SpanScores(encoder.width, config.width, len(labels), config.dropout)
+        nn.init.constant_(self.span_scores.linear.bias, math.log(PRIOR / (1 - PRIOR)))
 
     def loss(self, states: States, gold: Gold, draw: Draw) -> Losses:
         logits = self.span_scores(states.words)  # (B, C, M, M)
@@ -41,14 +43,9 @@ class Head(base.Head):
         return {"span": LossPart(torch.where(counted, loss, 0.0).sum(), states.word_mask.sum())}
 
     def propose(self, states: States, decoding: Decoding, draw: Draw) -> SpanProposals:
-        boundaries, spans = self.span_scores.as_boundaries(states.words), self._spans(states.word_mask)[:, None]
-        places, scores = [], []
-        for part, logits in self.span_scores.in_parts(boundaries):
-            probability = logits.sigmoid()  # (B, c, M, M)
-            place = ((probability >= decoding.thresholds["score"]) & spans).nonzero()  # (P, 4)
-            scores.append(probability[place.unbind(1)])
-            places.append(place + place.new_tensor([0, part.start, 0, 0]) if part.start else place)
-        return SpanProposals(torch.cat(places), torch.cat(scores))
+        tables = self.span_scores.tables(self.span_scores.as_boundaries(states.words))
+        probabilities = ((start, logits.sigmoid()) for start, logits in tables)
+        return SpanProposals(*likely_spans(probabilities, self._spans(states.word_mask), decoding.thresholds["score"]))
 
     def _spans(self, word_mask: Tensor) -> Tensor:
         """True where (first, last) is a span of real words and not too long: (B, M, M)."""

@@ -17,16 +17,13 @@ from anyner.text.align import WordEntity
 def decode(proposals: Mapping[str, NDArray[Any]], sentences: int, decoding: Decoding) -> list[list[WordEntity]]:
     """`place` (P, 4) has sentence, label, first and last word; each sample proposes a span at most once."""
     assert isinstance(decoding.options, DiffusionOptions)
-    if decoding.options.samples > 1 and len(proposals["place"]):
-        proposals = _mean_over_samples(proposals["place"], proposals["score"].astype(np.float64), decoding.options.samples)
-    return decode_spans(proposals, sentences, decoding)
-
-
-def _mean_over_samples(place: NDArray[np.int64], score: NDArray[np.float64], samples: int) -> dict[str, NDArray[Any]]:
+    place, samples = proposals["place"], decoding.options.samples
+    if samples == 1 or not len(place):
+        return decode_spans(proposals, sentences, decoding)
     place, same = np.unique(place, axis=0, return_inverse=True)
-    score = np.bincount(same.reshape(-1), score) / samples
+    score = np.bincount(same.reshape(-1), proposals["score"].astype(np.float64)) / samples
     sentence, label, first, last = place.T
     order = np.lexsort((label, -score, last, first, sentence))  # samples may disagree about the label: the best first
     place, score = place[order], score[order]
-    best = np.append(True, (np.diff(place[:, [0, 2, 3]], axis=0) != 0).any(1))
-    return {"place": place[best], "score": score[best]}
+    best_of_span = np.append(True, (np.diff(place[:, [0, 2, 3]], axis=0) != 0).any(1))
+    return decode_spans({"place": place[best_of_span], "score": score[best_of_span]}, sentences, decoding)

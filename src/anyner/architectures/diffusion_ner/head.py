@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import torch
@@ -17,28 +17,17 @@ from anyner.architectures.diffusion_ner.config import Config, DiffusionOptions
 from anyner.architectures.diffusion_ner.decode import decode
 from anyner.architectures.diffusion_ner.network import Denoiser, Pointed, Predictions, Sentence
 from anyner.architectures.diffusion_ner.schedule import ddim_step, schedule_of, step_pairs, to_spans, to_states
-from anyner.architectures.draw import NORMALS, Draw, normals
+from anyner.architectures.draw import Draw
 from anyner.architectures.settings import Decoding, HeadConfig
 from anyner.architectures.spans import SpanProposals, span_classifier_of, span_losses
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold
-from anyner.layers.assignment import NOTHING
 from anyner.layers.contiguous import Entities
-from anyner.layers.span_classifier import Boundaries, ReadWords, least_before_rescoring, rescored
+from anyner.layers.span_classifier import ReadWords, least_before_rescoring
 from anyner.layers.spanpool import Spans
 
 VOTES_AGAINST = 1.0
 """Votes against every span before any prediction: a single one, however sure, must not score as high as many that agree."""
-
-
-@dataclass(frozen=True, slots=True)
-class DenoisingStep:
-    """The spans that went into the denoiser at one step, and the boundaries it predicted."""
-
-    step: int
-    first: Tensor  # (B, K)
-    last: Tensor  # (B, K)
-    pointed: Pointed
 
 
 class Head(base.Head):
@@ -50,23 +39,22 @@ class Head(base.Head):
         super().__init__(config, labels, encoder)
         assert isinstance(config, Config)
         self.settings = config
-        self.schedule = schedule_of(config.schedule, config.diffusion_steps)
+        self.alpha_bar = schedule_of(config.schedule, config.diffusion_steps)
         self.denoiser = Denoiser(config, encoder.width, len(labels) + 1)
         self.span_classifier = span_classifier_of(config.span_classifier, encoder.width, len(labels), read_by=self.denoiser.types)
-        self.register_buffer("normals", torch.tensor(normals()), persistent=False)  # on the device, where noise is drawn from it
 
     def loss(self, states: States, gold: Gold, draw: Draw) -> Losses:
         config, windows, segments = self.settings, states, self.segments(states)
         states, rows = segments.states(windows), segments.entities(Entities.of(gold.host)).rows(len(segments.window))
-        noisy = targets.noised(rows, states, config, self.schedule, draw)
+        noisy = targets.noised(rows, states, config, self.alpha_bar, draw)
         first, last, step = (states.placed(array) for array in (noisy.first, noisy.last, noisy.step))
         sentence, entities = self.denoiser.read(states), targets.on_device(rows, states)
-        pointed = self.denoiser.pointed(sentence, first, last, self.denoiser.times(step), self.denoiser.slots(first))
-        predictions = self._typed(sentence, pointed, self._read(states))
+        predictions = self.typed(sentence, self.denoiser.pointed(sentence, first, last, step), self._read(states))
         by_input = config.matching == "inputs"
         assigned = targets.by_inputs(rows, noisy) if by_input else targets.by_predictions(predictions, rows, entities, config)
         entity = states.placed(assigned)  # (B, K)
-        matched, (first, last, label, _) = entity != NOTHING, entities.gather(2, entity.clamp(min=0).expand(4, -1, -1))
+        matched = entity != targets.NOTHING
+        first, last, label, _ = entities.gather(2, entity.clamp(min=0).expand(4, -1, -1))
         label = targets.labels_pointed_at(predictions, entities) if by_input else torch.where(matched, label + 1, 0)
         left, right = _boundary_loss(predictions.left, first, states), _boundary_loss(predictions.right, last, states)
         unknown = functional.pad(~gold.annotated[states.placed(segments.window)], (1, 0))[:, None]  # (B, 1, 1 + C)
@@ -85,7 +73,7 @@ class Head(base.Head):
     def _read(self, states: States) -> ReadWords | None:
         return self.span_classifier.read(states.words) if self.span_classifier is not None else None
 
-    def _typed(self, sentence: Sentence, pointed: Pointed, read: ReadWords | None) -> Predictions:
+    def typed(self, sentence: Sentence, pointed: Pointed, read: ReadWords | None) -> Predictions:
         """The denoiser's predictions, the span classifier's logits of the predicted spans added to the types."""
         predictions = self.denoiser.typed(sentence, pointed)
         if self.span_classifier is None or read is None or not self.settings.span_classifier.read_by_labels:
@@ -103,13 +91,11 @@ class Head(base.Head):
         least = least_before_rescoring(decoding.thresholds["score"], share) if options.samples == 1 else 0.0
         places, scores = [], []
         for sample in range(options.samples):
-            steps = [step.pointed for step in self.denoise(states, sentence, options, draw, sample)]
+            steps = [pointed for *_, pointed in self.denoise(states, sentence, options, draw, sample)]
             pointed = _side_by_side(steps) if options.voting else steps[-1]
-            place, score = (voted if options.voting else best)(self._typed(sentence, pointed, read), least)
+            place, score = (voted if options.voting else best)(self.typed(sentence, pointed, read), least)
             if self.span_classifier is not None and read is not None and share:
-                number, label, first, last = place.unbind(1)  # (P,) each
-                probability = self.span_classifier.probabilities(read, Boundaries(number, first, last, first, last))  # (P, C)
-                score = rescored(score, probability.gather(1, label[:, None])[:, 0], share)
+                score = self.span_classifier.rescore(read, place, score, share)
             place, own = segments.in_windows(states, place)
             places.append(place[own])
             scores.append(score[own])
@@ -117,32 +103,20 @@ class Head(base.Head):
 
     def denoise(
         self, states: States, sentence: Sentence, options: DiffusionOptions, draw: Draw, sample: int = 0
-    ) -> Iterator[DenoisingStep]:
-        """From noise to entities, step by step (Algorithm 2)."""
-        scale, words = self.settings.scale, states.word_mask.sum(1)[:, None]  # (B, 1)
-        pairs = step_pairs(self.settings.diffusion_steps, options.steps)
-        state, *noise = self._noise(states, f"sample {sample}", options.spans, len(pairs) if options.eta else 1, draw)
-        times = self.denoiser.times(states.placed(np.array([here for here, _ in pairs])))  # (steps, 1, w)
-        slot = self.denoiser.slots(state[..., 0])
+    ) -> Iterator[tuple[int, Tensor, Tensor, Pointed]]:
+        """From noise to entities (Algorithm 2): each step, the spans that go in (B, K), and the boundaries that come out."""
+        words, pairs = states.word_mask.sum(1)[:, None], step_pairs(len(self.alpha_bar), options.steps)  # (B, 1)
+        drawn = draw.normal(f"sample {sample}", states.content_keys, len(pairs) * options.spans * 2)
+        state, *noise = states.placed(drawn.reshape(-1, len(pairs), options.spans, 2)).unbind(1)  # (B, K, 2) each
+        steps = states.placed(np.array([here for here, _ in pairs]))
         for number, (here, there) in enumerate(pairs):
-            first, last = to_spans(state, words, scale)
-            pointed = self.denoiser.pointed(sentence, first, last, times[number], slot)
-            yield DenoisingStep(here, first, last, pointed)
-            if there < 0:
-                return
-            left, right = pointed.left.argmax(2), pointed.right.argmax(2)
-            with base.exact(state.device):
-                clean = to_states(left, torch.maximum(left, right), words, scale)
-                alpha_bar = (float(self.schedule.alpha_bar[here]), float(self.schedule.alpha_bar[there]))
-                state = ddim_step(state, clean, alpha_bar, options.eta, noise[number] if noise else None)
-
-    def _noise(self, states: States, purpose: str, spans: int, times: int, draw: Draw) -> list[Tensor]:
-        """K states of noise, `times` times: (B, K, 2) each."""
-        walks = states.placed(draw.walks(purpose, states.content_keys))  # (B, 2)
-        numbers = torch.arange(2 * spans * times, device=walks.device)
-        assert isinstance(self.normals, Tensor)
-        drawn = self.normals[(walks[:, :1] + walks[:, 1:] * numbers) & (NORMALS - 1)]  # (B, times * K * 2)
-        return list(drawn.view(len(walks), times, spans, 2).unbind(1))
+            first, last = to_spans(state, words)
+            pointed = self.denoiser.pointed(sentence, first, last, steps[number : number + 1])
+            yield here, first, last, pointed
+            if there >= 0:
+                left, right = pointed.left.argmax(2), pointed.right.argmax(2)
+                clean = to_states(left, torch.maximum(left, right), words)
+                state = ddim_step(state, clean, float(self.alpha_bar[here]), float(self.alpha_bar[there]), noise[number])
 
 
 def _boundary_loss(logits: Tensor, target: Tensor, states: States) -> Tensor:

@@ -13,9 +13,12 @@ from torch.utils.checkpoint import checkpoint
 
 from anyner.architectures.diffusion_ner.config import Config
 from anyner.encoding.encoder import States
-from anyner.encoding.pooling import stretch_mean, take
+from anyner.encoding.pooling import take
 from anyner.layers.decoder import Norm
 
+LAYERS = {"default": 1, "paper": 2}
+HEADS = {"default": 4, "paper": 8}
+FEED_FORWARD = {"default": 512, "paper": 1024}
 _SPANS_AT_ONCE = 8
 _BOUNDARY_PRIOR = 0.075
 """Probability of being a boundary that every word starts with: few are, and learning that first would waste steps."""
@@ -28,7 +31,8 @@ class Sentence:
     """What does not change between steps, computed once for each sentence."""
 
     mask: Tensor  # (B, M) bool
-    features: tuple[Tensor, ...]  # (B, M, w) each: a word as first and as last of a span, or as one of its words
+    first: Tensor  # (B, M, w) words as the first one of a noisy span
+    last: Tensor  # (B, M, w)
     memory: tuple[Memory | None, ...]  # of cross-attention, for each layer
     left: Tensor  # (B, M, w) words as left boundaries, for the pointer
     right: Tensor  # (B, M, w)
@@ -56,61 +60,45 @@ class Predictions:
 class Denoiser(nn.Module):
     def __init__(self, config: Config, word_width: int, types: int) -> None:
         super().__init__()
-        self.paper, mean, width = config.denoiser == "paper", config.span_features == "mean", config.width or word_width
+        self.paper, width = config.denoiser == "paper", config.width or word_width
         self.words = nn.Linear(word_width, width)
-        self.left, self.right = (None if mean else nn.Linear(width, width, bias=False) for _ in range(2))
-        self.inside = nn.Linear(width, width, bias=False) if mean else None
-        self.position = None if self.paper else Sinusoid(width)
-        self.slot = Sinusoid(width) if config.slot_embedding else None
+        self.left, self.right = (nn.Linear(width, width, bias=False) for _ in range(2))
+        self.position, self.slot = (Sinusoid(width) if there else None for there in (not self.paper, self.paper))
         self.time = Sinusoid(width)
-        self.layers = nn.ModuleList(Layer(config, width) for _ in range(config.layers))
+        self.layers = nn.ModuleList(Layer(config, width) for _ in range(LAYERS[config.denoiser]))
         self.final_norm = None if self.paper else Norm(width)
-        self.left_pointer, self.right_pointer = Pointer(config, width), Pointer(config, width)
+        self.left_pointer, self.right_pointer = Pointer(self.paper, width), Pointer(self.paper, width)
         self.type_left, self.type_right = (None if self.paper else nn.Linear(width, width, bias=False) for _ in range(2))
         self.type_span, self.types = nn.Linear(width, width), nn.Linear(width, types)
         self.dropout = nn.Dropout(config.dropout)
 
     def read(self, states: States) -> Sentence:
-        words, mask = self.words(states.words), states.word_mask  # (B, M, w), (B, M)
+        words = self.words(states.words)  # (B, M, w)
         if self.position is not None:
             words = words + self.position(torch.arange(words.shape[1], device=words.device)).to(words.dtype)
         return Sentence(
-            mask=mask,
-            features=tuple(layer(words) for layer in (self.left, self.right, self.inside) if layer is not None),
+            mask=states.word_mask,
+            first=self.left(words),
+            last=self.right(words),
             memory=tuple(layer.memory(words) for layer in self.layers if isinstance(layer, Layer)),
             left=self.left_pointer.read(words),
             right=self.right_pointer.read(words),
             typed=tuple(layer(words) for layer in (self.type_left, self.type_right) if layer is not None),
         )
 
-    def forward(self, sentence: Sentence, first: Tensor, last: Tensor, step: Tensor) -> Predictions:
-        """Predictions for spans `first..last` (B, K) at steps (B,)."""
-        return self.typed(sentence, self.pointed(sentence, first, last, self.times(step), self.slots(first)))
-
-    def times(self, step: Tensor) -> Tensor:
-        """Embeddings of steps (N,): (N, 1, w)."""
-        return self.time(step)[:, None]  # type: ignore[no-any-return]
-
-    def slots(self, first: Tensor) -> Tensor | None:
-        """Embeddings of the numbers of spans (B, K): (K, w)."""
-        return self.slot(torch.arange(first.shape[1], device=first.device)) if self.slot is not None else None
-
-    def pointed(self, sentence: Sentence, first: Tensor, last: Tensor, time: Tensor, slot: Tensor | None) -> Pointed:
-        """Boundaries of spans `first..last` (B, K). `time` is (B, 1, w), or (1, w) if all are at one step."""
-        if self.inside is not None:
-            spans = stretch_mean(sentence.features[0], first, last)  # (B, K, w)
-        else:
-            spans = take(sentence.features[0], first) + take(sentence.features[1], last)  # (B, K, w)
-        spans, time = self.dropout(spans), time.to(spans.dtype)
-        slot = slot.to(spans.dtype) if slot is not None else None
+    def pointed(self, sentence: Sentence, first: Tensor, last: Tensor, step: Tensor) -> Pointed:
+        """Boundaries of spans `first..last` (B, K) at steps (B,), or (1,) if all are at one."""
+        spans = self.dropout(take(sentence.first, first) + take(sentence.last, last))  # (B, K, w)
+        time, slot = self.time(step)[:, None].to(spans.dtype), None  # (B, 1, w)
+        if self.slot is not None:
+            slot = self.slot(torch.arange(first.shape[1], device=first.device)).to(spans.dtype)  # (K, w)
         if not self.paper:
             spans = spans + time
         for layer, memory in zip(self.layers, sentence.memory, strict=True):
             spans = layer(spans, slot, memory, sentence.mask)
         spans = spans + time if self.final_norm is None else self.final_norm(spans)
         left = self.left_pointer(spans, sentence.left, sentence.mask)
-        right = self.right_pointer(spans, sentence.right, sentence.mask)
-        return Pointed(spans, left, right)
+        return Pointed(spans, left, self.right_pointer(spans, sentence.right, sentence.mask))
 
     def typed(self, sentence: Sentence, pointed: Pointed) -> Predictions:
         left, right = pointed.left.float(), pointed.right.float()
@@ -137,17 +125,19 @@ class Sinusoid(nn.Module):
 
 
 class Residual(nn.Module):
-    """A residual connection around a part of a layer: norm before the part, or behind the sum in the paper."""
+    """A part of a layer with a residual connection around it: norm before the part, or behind the sum in the paper."""
+
+    part: Callable[..., Tensor]
 
     def __init__(self, config: Config, width: int) -> None:
         super().__init__()
         self.post_norm = config.denoiser == "paper"
         self.norm, self.dropout = Norm(width), nn.Dropout(config.dropout)
 
-    def around(self, part: Callable[[Tensor], Tensor], spans: Tensor) -> Tensor:
+    def forward(self, spans: Tensor, *others: Tensor | Memory | None) -> Tensor:
         if self.post_norm:
-            return self.norm(spans + self.dropout(part(spans)))  # type: ignore[no-any-return]
-        return spans + self.dropout(part(self.norm(spans)))  # type: ignore[no-any-return]
+            return self.norm(spans + self.dropout(self.part(spans, *others)))  # type: ignore[no-any-return]
+        return spans + self.dropout(self.part(self.norm(spans), *others))  # type: ignore[no-any-return]
 
 
 class Attention(Residual):
@@ -155,23 +145,17 @@ class Attention(Residual):
 
     def __init__(self, config: Config, width: int) -> None:
         super().__init__(config, width)
-        self.heads, self.attention_dropout = config.heads, config.dropout
+        self.heads, self.attention_dropout = HEADS[config.denoiser], config.dropout
         self.query, self.keys, self.values, self.output = (nn.Linear(width, width) for _ in range(4))
 
-    def forward(self, spans: Tensor, slot: Tensor | None, memory: Memory | None = None, mask: Tensor | None = None) -> Tensor:
-        def attend(own: Tensor) -> Tensor:
-            located = own if slot is None else own + slot
-            keys, values = memory or self.memory(located, own)
-            attended = functional.scaled_dot_product_attention(
-                self._by_head(self.query(located)),
-                keys,
-                values,
-                attn_mask=mask[:, None, None] if mask is not None else None,
-                dropout_p=self.attention_dropout if self.training else 0.0,
-            )
-            return self.output(attended.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
-
-        return self.around(attend, spans)
+    def part(self, spans: Tensor, slot: Tensor | None, memory: Memory | None = None, mask: Tensor | None = None) -> Tensor:
+        located = spans if slot is None else spans + slot
+        keys, values = memory or self.memory(located, spans)
+        seen = mask[:, None, None] if mask is not None else None
+        dropout = self.attention_dropout if self.training else 0.0
+        query = self._by_head(self.query(located))
+        attended = functional.scaled_dot_product_attention(query, keys, values, seen, dropout)
+        return self.output(attended.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
 
     def memory(self, keys: Tensor, values: Tensor) -> Memory:
         return self._by_head(self.keys(keys)), self._by_head(self.values(values))
@@ -184,12 +168,11 @@ class Attention(Residual):
 class FeedForward(Residual):
     def __init__(self, config: Config, width: int) -> None:
         super().__init__(config, width)
-        activation = nn.ReLU() if config.denoiser == "paper" else nn.GELU()
-        inner = config.feed_forward
+        inner, activation = FEED_FORWARD[config.denoiser], nn.ReLU() if config.denoiser == "paper" else nn.GELU()
         self.inner = nn.Sequential(nn.Linear(width, inner), activation, nn.Dropout(config.dropout), nn.Linear(inner, width))
 
-    def forward(self, spans: Tensor) -> Tensor:
-        return self.around(self.inner, spans)
+    def part(self, spans: Tensor) -> Tensor:
+        return self.inner(spans)  # type: ignore[no-any-return]
 
 
 class Layer(nn.Module):
@@ -213,13 +196,13 @@ class Layer(nn.Module):
 
 
 class Pointer(nn.Module):
-    """Logits of each word as a boundary of each span: (B, K, M)."""
+    """Logits of each word as a boundary of each span, (B, K, M): a product (fast), or the paper's sum through a layer."""
 
-    def __init__(self, config: Config, width: int) -> None:
+    def __init__(self, paper: bool, width: int) -> None:
         super().__init__()
         self.of_words, self.of_spans = nn.Linear(width, width), nn.Linear(width, width)
-        self.output = nn.Linear(width, 1) if config.pointer == "additive" else None
-        self.bias = nn.Parameter(torch.logit(torch.tensor(0.5 if config.denoiser == "paper" else _BOUNDARY_PRIOR)))
+        self.output = nn.Linear(width, 1) if paper else None
+        self.bias = nn.Parameter(torch.logit(torch.tensor(0.5 if paper else _BOUNDARY_PRIOR)))
 
     def read(self, words: Tensor) -> Tensor:
         words = self.of_words(words)  # (B, M, w)

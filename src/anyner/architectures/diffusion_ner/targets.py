@@ -10,20 +10,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from anyner.architectures.diffusion_ner.config import Config
 from anyner.architectures.diffusion_ner.network import Predictions
-from anyner.architectures.diffusion_ner.schedule import Schedule, to_spans, to_states
+from anyner.architectures.diffusion_ner.schedule import Doubles, to_spans, to_states
 from anyner.architectures.draw import Draw
 from anyner.encoding.encoder import States
 from anyner.encoding.pooling import take
-from anyner.layers.assignment import NOTHING, one_to_one, repeated
 from anyner.layers.contiguous import Entities, EntityRows
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float32]
-NO_SOURCE = -1
+NO_SOURCE = NOTHING = -1
 _CENTRE, _SPREAD = 0.5, 1 / 6
 """Mean and spread of first word and width of random spans, as shares of the sentence."""
 
@@ -44,9 +44,11 @@ class Segments:
     @classmethod
     def of(cls, lengths: tuple[int, ...], most: int) -> Segments:
         """Of windows of these lengths; no segment has more than `most` words."""
-        starts = [_starts(length, most) for length in lengths]
-        window = np.repeat(np.arange(len(lengths)), [len(own) for own in starts])
-        start, whole = np.concatenate(starts), np.array(lengths)[window]
+        half = most // 2  # neighbours share at least so much, and are evenly spread
+        counts = [max(1, -(-(length - half) // (most - half))) for length in lengths]
+        starts = [np.linspace(0, max(0, length - most), count).round() for length, count in zip(lengths, counts, strict=True)]
+        window = np.repeat(np.arange(len(lengths)), counts)
+        start, whole = np.concatenate(starts).astype(np.int64), np.array(lengths)[window]
         length = np.minimum(most, whole)
         same = window[1:] == window[:-1]
         middle = (start[1:] + (start + length)[:-1]) // 2  # of the overlap with the next segment
@@ -87,13 +89,6 @@ class Segments:
         return torch.stack([window, place[:, 1], first, last], dim=1), (middle >= core_start) & (middle < core_stop)
 
 
-def _starts(length: int, most: int) -> Integers:
-    """Where the segments of a window start: evenly spread, neighbours sharing at least half."""
-    half = most // 2
-    count = max(1, -(-(length - half) // (most - half)))
-    return np.linspace(0, max(0, length - most), count).round().astype(np.int64)
-
-
 @dataclass(frozen=True, slots=True)
 class NoisySpans:
     """K noisy spans of each sentence."""
@@ -104,28 +99,26 @@ class NoisySpans:
     source: Integers  # (B, K) the entity that was noised into a span; NO_SOURCE: none, or a shifted copy
 
 
-def noised(gold: EntityRows, states: States, config: Config, schedule: Schedule, draw: Draw) -> NoisySpans:
+def noised(gold: EntityRows, states: States, config: Config, alpha_bar: Doubles, draw: Draw) -> NoisySpans:
     """Equation 4 for every sentence, at a step drawn for it."""
     count, keys = config.spans, states.content_keys
     lengths = torch.tensor(states.lengths)[:, None]  # (B, 1)
     source = expanded(gold, draw.uniform("expansion", keys, 1)[:, 0], config)  # (B, K)
     first, last = (np.take_along_axis(row, np.maximum(source, 0), 1) for row in (gold.first, gold.last))  # (B, K) each
-    random = source == NO_SOURCE
+    random = torch.from_numpy(source == NO_SOURCE)[..., None]  # (B, K, 1)
     if config.expansion == "shifted":
         rounds = np.arange(count) // np.maximum(gold.counts, 1)[:, None]  # (B, K) how often the gold came before
-        shifted = (rounds % 2 == 1) & ~random
+        shifted = (rounds % 2 == 1) & (source != NO_SOURCE)
         room = lengths.numpy() - (last - first)  # (B, K) words at which a span of that length can begin
         elsewhere = np.floor(draw.uniform("elsewhere", keys, count) * room).astype(np.int64)
         first, last = np.where(shifted, elsewhere, first), np.where(shifted, elsewhere + last - first, last)
         source = np.where(shifted, NO_SOURCE, source)
-    state = to_states(torch.from_numpy(first), torch.from_numpy(last), lengths, config.scale)  # (B, K, 2)
-    if random.any():
-        anywhere = draw.normal("anywhere", keys, 2 * count).reshape(-1, count, 2) * _SPREAD + _CENTRE
-        state = torch.where(torch.from_numpy(random)[..., None], torch.from_numpy(2 * anywhere - 1) * config.scale, state)
-    step = (draw.uniform("step", keys, 1)[:, 0] * len(schedule)).astype(np.int64)
-    signal, noise = (torch.from_numpy(factor.astype(np.float32))[:, None, None] for factor in schedule.signal_and_noise(step))
-    drawn = torch.from_numpy(draw.normal("noise", keys, 2 * count).reshape(-1, count, 2))
-    first, last = (place.numpy() for place in to_spans(signal * state + noise * drawn, lengths, config.scale))
+    anywhere, noise = (torch.from_numpy(draw.normal(name, keys, 2 * count)).view(-1, count, 2) for name in ("anywhere", "noise"))
+    state = to_states(torch.from_numpy(first), torch.from_numpy(last), lengths)  # (B, K, 2)
+    state = torch.where(random, 2 * (anywhere * _SPREAD + _CENTRE) - 1, state)
+    step = (draw.uniform("step", keys, 1)[:, 0] * len(alpha_bar)).astype(np.int64)
+    kept = torch.from_numpy(alpha_bar[step])[:, None, None]  # (B, 1, 1)
+    first, last = (place.numpy() for place in to_spans(kept.sqrt().float() * state + (1 - kept).sqrt().float() * noise, lengths))
     return NoisySpans(first, last, step, source)
 
 
@@ -161,10 +154,13 @@ def by_predictions(predictions: Predictions, gold: EntityRows, entities: Tensor,
     `entities` is `gold` as `on_device` gives it.
     """
     cost = costs(predictions, entities).detach().cpu().numpy()  # (B, K, G), the batch's one wait for the device
-    solve = repeated if config.matching == "predictions" else one_to_one
     assigned = np.full(cost.shape[:2], NOTHING, dtype=np.int64)
     for sentence in np.flatnonzero(gold.counts):
-        assigned[sentence] = solve(cost[sentence, :, : gold.counts[sentence]])
+        own = gold.counts[sentence]
+        # gold is repeated to all spans: a transport problem, which scipy solves fastest on copies of the columns
+        entity = np.arange(max(own, cost.shape[1]) if config.matching == "predictions" else own) % own
+        rows, columns = linear_sum_assignment(cost[sentence][:, entity])
+        assigned[sentence, rows] = entity[columns]
     return assigned
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Mapping
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 import numpy as np
@@ -13,10 +15,8 @@ from anyner.architectures.locate_label.config import LocateLabelOptions
 from anyner.architectures.settings import Decoding
 from anyner.text.align import WordEntity
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-LARGEST = 2**24
-"""Most elements of one array of soft-NMS, unless a single sentence needs more."""
+DECAY = 0.9
+"""What is left of a span's score beside a better one that it nearly equals: the paper's u."""
 
 
 def decode(proposals: Mapping[str, NDArray[Any]], sentences: int, decoding: Decoding) -> list[list[WordEntity]]:
@@ -27,28 +27,32 @@ def decode(proposals: Mapping[str, NDArray[Any]], sentences: int, decoding: Deco
     if "filter" in decoding.thresholds:
         kept &= proposals["filter"] >= decoding.thresholds["filter"]
     place, score = proposals["place"][kept], proposals["score"][kept].astype(np.float64)
-    if decoding.options.soft_nms and len(place):
+    if decoding.options.soft_nms is not None:
         order = np.lexsort((place[:, 3], place[:, 2], place[:, 0]))
         place, score = place[order], score[order]
-        score = soft_nms(place, score, decoding.options)
+        soft_nms(near_spans(place, decoding.options.soft_nms), score)
     return decode_spans({"place": place, "score": score}, sentences, decoding)
 
 
-def soft_nms(place: Integers, score: Floats, options: LocateLabelOptions) -> Floats:
-    """The decayed scores: (P,). `place` (P, 4) is sorted by sentence, then by first word."""
-    near = _near_spans(place, options.decay_iou)
-    result = score.copy()
-    # Only sentences with near spans take part, in batches of similar size that fit into one array.
-    sentences, counts = np.unique(place[np.isin(place[:, 0], place[near[:, 0], 0]), 0], return_counts=True)
-    for batch in _batches(sentences[np.argsort(counts, kind="stable")], np.sort(counts)):
-        members = np.flatnonzero(np.isin(place[:, 0], batch))
-        own = near[np.isin(place[near[:, 0], 0], batch)]
-        result[members] = _soft_nms_of_batch(members, own, place[:, 0], score, options.decay)
-    return result
+def soft_nms(near: NDArray[np.int64], score: NDArray[np.float64]) -> None:
+    """Lowers the scores (P,). All sentences at once: spans of two sentences are never near each other."""
+    rivals = defaultdict[int, set[int]](set)
+    for one, other in near.tolist():
+        rivals[one].add(other)
+        rivals[other].add(one)
+    left = [(-score[span], span) for span in rivals]  # the best first; of equal ones the first in the text
+    heapify(left)
+    while left:
+        minus, best = heappop(left)
+        if -minus == score[best] and best in rivals:  # otherwise it was taken before, or lowered and put back since
+            for other in rivals.pop(best):
+                if other in rivals:
+                    score[other] *= DECAY
+                    heappush(left, (-score[other], other))
 
 
-def _near_spans(place: Integers, least: float) -> Integers:
-    """Pairs of spans in one sentence with at least this IoU: (R, 2) indices.
+def near_spans(place: NDArray[np.int64], least: float) -> NDArray[np.int64]:
+    """Pairs of spans in one sentence with at least this IoU, as indices (R, 2) of spans sorted by sentence and first word.
 
     The later of the two starts within (1 - least) of the earlier one's length, so only such pairs are compared.
     """
@@ -61,36 +65,5 @@ def _near_spans(place: Integers, least: float) -> Integers:
     other = one + 1 + np.arange(len(one)) - np.repeat(np.cumsum(behind) - behind, behind)
     shared = np.minimum(last[one], last[other]) - np.maximum(first[one], first[other]) + 1
     union = np.maximum(last[one], last[other]) - np.minimum(first[one], first[other]) + 1
-    near: Integers = np.stack([one, other], axis=1)[shared >= least * union]
+    near: NDArray[np.int64] = np.stack([one, other], axis=1)[shared >= least * union]
     return near
-
-
-def _batches(sentences: Integers, counts: Integers) -> Iterator[Integers]:
-    """Sentences, sorted by their number of spans, in batches whose (R, K, K) arrays stay small; a huge one is alone."""
-    begin = 0
-    for end in range(len(sentences)):
-        if end > begin and (end + 1 - begin) * counts[end] ** 2 > LARGEST:
-            yield sentences[begin:end]
-            begin = end
-    if begin < len(sentences):
-        yield sentences[begin:]
-
-
-def _soft_nms_of_batch(members: Integers, near: Integers, sentence: Integers, score: Floats, decay: float) -> Floats:
-    """The decayed scores of the members, from padded arrays with one row for each of R sentences."""
-    _, row = np.unique(sentence[members], return_inverse=True)
-    counts = np.bincount(row)
-    column = np.arange(len(members)) - (np.cumsum(counts) - counts)[row]
-    left = np.full((len(counts), counts.max()), -np.inf)  # (R, K) scores of the spans not yet taken
-    left[row, column] = score[members]
-    is_near = np.zeros((*left.shape, left.shape[1]), dtype=np.bool_)  # (R, K, K)
-    one, other = np.searchsorted(members, near).T
-    is_near[row[one], column[one], column[other]] = is_near[row[one], column[other], column[one]] = True
-    final, rows = left.copy(), np.arange(len(left))
-    for _ in range(left.shape[1]):  # in all rows, the best span is taken and those near it lose score
-        best = left.argmax(1)  # (R,) the first wins a tie
-        taken = left[rows, best]
-        final[rows, best] = np.where(np.isneginf(taken), final[rows, best], taken)  # -inf: this row is done
-        left[rows, best] = -np.inf
-        left = np.where(is_near[rows, best], left * decay, left)  # -inf stays
-    return final[row, column]

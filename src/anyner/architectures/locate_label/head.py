@@ -12,26 +12,16 @@ from torch.nn import functional
 from anyner.architectures import base
 from anyner.architectures.base import Losses, LossPart
 from anyner.architectures.draw import Draw
+from anyner.architectures.locate_label import targets
 from anyner.architectures.locate_label.config import Config, LocateLabelOptions
 from anyner.architectures.locate_label.decode import decode
 from anyner.architectures.locate_label.network import SpanNetwork, SpanReader
-from anyner.architectures.locate_label.targets import (
-    Sampling,
-    Seeds,
-    Targets,
-    enumerate_seeds,
-    focal_loss,
-    regressor_loss,
-    sample_seeds,
-    shift,
-    soft_weights,
-)
+from anyner.architectures.locate_label.targets import Targets, shift
 from anyner.architectures.settings import Decoding, HeadConfig
-from anyner.architectures.spans import span_classifier_of, span_losses
+from anyner.architectures.spans import SpanProposals, span_classifier_of, span_losses
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold
 from anyner.layers.contiguous import Entities
-from anyner.layers.span_classifier import Boundaries, rescored
 from anyner.layers.spanpool import Spans
 
 REGRESSOR_WEIGHT = 0.1
@@ -39,21 +29,10 @@ REGRESSOR_WEIGHT = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class LabelledSpans(base.Proposals):
-    """The U different spans of the first stage, labelled."""
+class LabelledSpans(SpanProposals):
+    """The different spans of the first stage, labelled; label -1: no entity."""
 
-    place: Tensor  # (U, 4) sentence, label, first word, last word (inclusive); label -1: no entity
-    score: Tensor  # (U,) probability of that label
-    filter: Tensor  # (U,) the filter's largest probability among the seeds that were shifted here
-
-
-@dataclass(frozen=True, slots=True)
-class Located:
-    """N seeds that passed the filter, before and after the regressor; several may be shifted to the same span."""
-
-    seeds: Spans
-    shifted: Spans
-    filter: Tensor  # (N,) probability of being close to an entity
+    filter: Tensor  # (P,) the filter's largest probability among the seeds that were shifted here
 
 
 class Head(base.Head):
@@ -66,76 +45,75 @@ class Head(base.Head):
         assert isinstance(config, Config)
         self.settings = config
         widths = (encoder.width, encoder.piece_width)
-        self.filter = SpanNetwork(config, *widths, outputs=1, outer=False) if config.filter else None
+        self.filter = SpanNetwork(config, *widths, outputs=1) if config.filter else None
         self.regressor = SpanNetwork(config, *widths, outputs=2, outer=True) if config.regressor else None
-        self.classifier = SpanNetwork(config, *widths, outputs=len(labels) + 1, outer=False)  # class 0: no entity
-        self.span_classifier = span_classifier_of(
-            config.span_classifier, encoder.width, len(labels), read_by=self.classifier.output
-        )
+        self.classifier = SpanNetwork(config, *widths, outputs=len(labels) + 1)  # class 0: no entity
+        read_by = self.classifier.output
+        self.span_classifier = span_classifier_of(config.span_classifier, encoder.width, len(labels), read_by=read_by)
         if self.regressor is not None:  # seeds hardly shift at first, so the classifier sees gold spans from the start
             nn.init.normal_(self.regressor.output.weight, std=1e-3)
             nn.init.zeros_(self.regressor.output.bias)
 
     def loss(self, states: States, gold: Gold, draw: Draw) -> Losses:
-        config, entities = self.settings, Entities.of(gold.host)
-        targets = Targets.of(states, self._sampled(states, entities, draw), entities, config.positive_iou)
-        reader, seeds, positive = SpanReader.of(states), targets.seeds, targets.positive
+        config = self.settings
+        found, reader = self.targets(states, gold, draw), SpanReader(states)
+        seeds, positive = found.seeds, found.positive
         parts: dict[str, LossPart] = {}
         if self.filter is not None:
-            loss = self._weights(targets.iou, positive) * focal_loss(self.filter(reader, seeds)[:, 0], positive)  # (Q,)
+            loss = self._weights(found.iou, positive) * targets.focal_loss(self.filter(reader, seeds)[:, 0], positive)  # (Q,)
             # Where some label is not annotated, a seed that touches no known entity may still be one: it does not count.
-            counted = (targets.iou > 0) | gold.annotated.all(1)[seeds.sentence]  # (Q,)
-            parts["filter"] = _mean(loss, counted)
+            parts["filter"] = _mean(loss, (found.iou > 0) | gold.annotated.all(1)[seeds.sentence])
         shifted = seeds
         if self.regressor is not None:
             offsets = self.regressor(reader, seeds)  # (Q, 2)
-            parts["regressor"] = _mean(regressor_loss(offsets, targets), positive, REGRESSOR_WEIGHT)
+            parts["regressor"] = _mean(targets.regressor_loss(offsets, found), positive, REGRESSOR_WEIGHT)
             shifted = shift(seeds, offsets.detach(), reader.last_word)
-        label, iou = targets.labels_at(shifted, config.label_iou)  # (Q,) each
+        label, iou = found.labels_at(shifted)  # (Q,) each
         unknown = functional.pad(~gold.annotated, (1, 0))[shifted.sentence]  # (Q, 1 + C)
         logits = self._label_logits(reader, shifted).masked_fill(unknown, -1e4)  # (Q, 1 + C)
         loss = self._weights(iou, label > 0) * functional.cross_entropy(logits, label, reduction="none")  # equation 16
         parts["classifier"] = _mean(loss, torch.ones_like(positive))
         return {**parts, **span_losses(self.span_classifier, config.span_classifier, states, gold)}
 
-    def _sampled(self, states: States, entities: Entities, draw: Draw) -> Seeds:
-        config = self.settings
-        sampling = Sampling(config.seed_lengths(all_lengths=False), config.positive_iou, config.negatives)
-        most = max(states.lengths) * config.longest
-        return sample_seeds(states.lengths, entities, sampling, draw.uniform("negatives", states.content_keys, most))
+    def targets(self, states: States, gold: Gold, draw: Draw) -> Targets:
+        config, longest = self.settings, self.settings.longest
+        chance = draw.uniform("negatives", states.content_keys, max(states.lengths) * longest)
+        lengths = config.lengths or range(1, longest + 1)
+        return Targets.of(states, Entities.of(gold.host), lengths, config.negatives, chance)
 
     def _weights(self, iou: Tensor, positive: Tensor) -> Tensor:
-        return soft_weights(iou, positive) if self.settings.soft_examples else torch.ones_like(iou)
+        return targets.soft_weights(iou, positive) if self.settings.soft_examples else torch.ones_like(iou)
 
     def propose(self, states: States, decoding: Decoding, draw: Draw) -> LabelledSpans:
-        reader = SpanReader.of(states)
-        located = self.locate(reader, decoding)
-        words, shifted = states.words.shape[1], located.shifted
+        assert isinstance(decoding.options, LocateLabelOptions)
+        reader = SpanReader(states)
+        words, (_, shifted, probability) = states.words.shape[1], self.locate(reader, decoding)
         key = (shifted.sentence * words + shifted.first) * words + shifted.last  # (N,)
         key, number = torch.unique(key, return_inverse=True)  # (U,) (N,): each span is classified once
-        passed = torch.zeros(len(key), device=key.device).scatter_reduce(0, number, located.filter, "amax")  # (U,)
+        passed = torch.zeros(len(key), device=key.device).scatter_reduce(0, number, probability, "amax")  # (U,)
         spans = Spans(key // (words * words), key // words % words, key % words)
         score, label = self._label_logits(reader, spans).softmax(-1).max(-1)  # (U,) each
-        assert isinstance(decoding.options, LocateLabelOptions)
+        place = torch.stack([spans.sentence, label - 1, spans.first, spans.last], dim=1)  # (U, 4)
         if self.span_classifier is not None and (share := decoding.options.score_share):
-            read, ends = self.span_classifier.read(states.words), (spans.first, spans.last)
-            probabilities = self.span_classifier.probabilities(read, Boundaries(spans.sentence, *ends, *ends))  # (U, C)
-            score = rescored(score, probabilities.gather(1, (label - 1).clamp(min=0)[:, None])[:, 0], share)
-        return LabelledSpans(torch.stack([spans.sentence, label - 1, spans.first, spans.last], dim=1), score, passed)
+            read = self.span_classifier.read(states.words)
+            score = self.span_classifier.rescore(read, place.clamp(min=0), score, share)
+        return LabelledSpans(place, score, passed)
 
-    def locate(self, reader: SpanReader, decoding: Decoding) -> Located:
-        """The first stage: the seeds that pass the filter, and where the regressor shifts them."""
-        assert isinstance(decoding.options, LocateLabelOptions)
-        states, lengths = reader.states, self.settings.seed_lengths(decoding.options.all_lengths)
-        kept = enumerate_seeds(reader.last_word + 1, states.words.shape[1], lengths)  # (B, L, M)
-        probability = torch.ones(kept.shape, device=kept.device)
-        if self.filter is not None:
-            probability = self.filter.all_spans(states.words, states.cls, kept.shape[1])[..., 0].sigmoid()  # (B, L, M)
-            kept = kept & (probability >= decoding.thresholds["filter"])
+    def locate(self, reader: SpanReader, decoding: Decoding) -> tuple[Spans, Spans, Tensor]:
+        """The first stage: the seeds that pass the filter, where the regressor shifts them, and the filter's probability (N,).
+
+        Several may be shifted to the same span.
+        """
+        every = range(1, self.settings.longest + 1)
+        kept = targets.enumerate_seeds(reader.last_word + 1, reader.states.words.shape[1], every)  # (B, L, M)
         sentence, length, first = kept.nonzero().unbind(1)  # (N,) each
-        seeds = Spans(sentence, first, first + length)
+        seeds, probability = Spans(sentence, first, first + length), torch.ones(len(first), device=first.device)
+        if self.filter is not None:
+            probability = self.filter(reader, seeds)[:, 0].sigmoid()  # (N,)
+            passed = (probability >= decoding.thresholds["filter"]).nonzero()[:, 0]
+            seeds, probability = seeds[passed], probability[passed]
         shifted = seeds if self.regressor is None else shift(seeds, self.regressor(reader, seeds), reader.last_word)
-        return Located(seeds, shifted, probability[sentence, length, first])
+        return seeds, shifted, probability
 
     def _label_logits(self, reader: SpanReader, spans: Spans) -> Tensor:
         """Of no entity and of each label: (N, 1 + C)."""

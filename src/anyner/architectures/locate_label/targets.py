@@ -20,44 +20,16 @@ from anyner.layers.spanpool import Spans
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float32]
-Flags = NDArray[np.bool_]
+POSITIVE_IOU = 0.7
+"""A seed above this IoU with an entity is a positive of the first stage: the paper's alpha 1."""
+LABEL_IOU = 1.0
+"""A shifted span from this IoU on gets the entity's label: the paper's alpha 2."""
 EXTRA_NEGATIVES = 2
 """Negatives of a sentence beyond those for its positives, so that sentences without entities count, too."""
 FOCAL_GAMMA = 2.0
 """Exponent of the focal loss."""
 _NOWHERE = -9
 """Word of an entity that only pads: it overlaps nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Seeds:
-    """Q seed spans, each with the entity it overlaps most."""
-
-    sentence: Integers  # (Q,)
-    first: Integers  # (Q,)
-    last: Integers  # (Q,) inclusive
-    iou: Floats  # (Q,) with that entity
-    entity: Integers  # (Q,) its index; 0 where the IoU is 0
-
-    def __len__(self) -> int:
-        return len(self.sentence)
-
-    def __getitem__(self, index: Integers | Flags) -> Seeds:
-        return Seeds(*(getattr(self, name)[index] for name in Seeds.__slots__))
-
-    def __add__(self, other: Seeds) -> Seeds:
-        return Seeds(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in Seeds.__slots__))
-
-
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """Which seeds training reads."""
-
-    lengths: tuple[int, ...]
-    positive_iou: float
-    """A seed above this IoU with an entity is a positive."""
-    negatives: int
-    """Negatives for each positive of a sentence; `EXTRA_NEGATIVES` come on top."""
 
 
 def enumerate_seeds(words: Tensor, most: int, lengths: Sequence[int]) -> Tensor:
@@ -72,83 +44,47 @@ def enumerate_seeds(words: Tensor, most: int, lengths: Sequence[int]) -> Tensor:
     return (listed[:, None] & (length <= left)) | (length == left)
 
 
-def intersection_over_union(first: Integers, last: Integers, other_first: Integers, other_last: Integers) -> Floats:
-    """IoU of spans in words, broadcast."""
-    shared = np.minimum(last, other_last) - np.maximum(first, other_first) + 1
-    union = np.maximum(last, other_last) - np.minimum(first, other_first) + 1
-    iou: Floats = np.maximum(shared, 0).astype(np.float32) / union.astype(np.float32)  # disjoint: the numerator is 0
-    return iou
+def sample_seeds(
+    words: Sequence[int], entities: Entities, lengths: Sequence[int], negatives: int, chance: Floats
+) -> tuple[Integers, Floats, Integers]:
+    """All positive seeds, gold spans of other lengths too, and the negatives with each sentence's smallest random numbers.
 
-
-def sample_seeds(words: Sequence[int], entities: Entities, sampling: Sampling, chance: Floats) -> Seeds:
-    """All positive seeds, gold spans that are not seeds, and the negatives with each sentence's smallest random numbers.
-
-    `chance` (B, …) has a number for each seed of a sentence, in the order of `enumerate_seeds`. Only the few that are drawn are
-    compared with the entities.
+    There are so many negatives for each positive of a sentence, and a few more. `chance` is (B, M * longest length). Gives
+    sentence, first and last word (3, Q), the IoU with the entity that a seed overlaps most (Q,) and its index (Q,).
     """
-    grid = enumerate_seeds(torch.tensor(words), max(words), sampling.lengths).numpy()  # (B, L, M)
-    positive = _positive_seeds(grid, entities, sampling.positive_iou)
-    count = np.bincount(positive.sentence, minlength=len(words))  # (B,)
-    room = count * sampling.negatives + EXTRA_NEGATIVES  # (B,)
-    drawn = _draw(grid, chance, room + count)  # enough for `room` negatives even if all positives are among them
-    iou, entity = _nearest_entity(drawn, entities)
-    negative = iou <= sampling.positive_iou
-    sentence, first, last = (part[negative] for part in drawn)
-    kept = number_in_sentence(sentence, len(words)) < room[sentence]
-    return positive + Seeds(sentence, first, last, iou[negative], entity[negative])[kept]
+    seeds = enumerate_seeds(torch.tensor(words), max(words), lengths).numpy()  # (B, L, M)
+    drawn = chance.reshape(len(words), max(words), -1).transpose(0, 2, 1)[:, : seeds.shape[1]]  # (B, L, M)
+    size = max(seeds.shape[1], 1 + (entities.last - entities.first).max(initial=0))
+    more = ((0, 0), (0, size - seeds.shape[1]), (0, 0))  # room for entities longer than any seed
+    seeds, drawn = np.pad(seeds, more), np.pad(drawn, more)
+    seeds[entities.sentence, entities.last - entities.first, entities.first] = True
+    iou, entity = nearest_entities(seeds.shape, entities)
+    chosen = seeds & (iou > POSITIVE_IOU)
+    room = chosen.sum((1, 2)) * negatives + EXTRA_NEGATIVES  # (B,)
+    negative = seeds & ~chosen
+    order = np.where(negative, drawn, 2.0).reshape(len(words), -1).argsort(1, kind="stable")
+    picked = np.zeros(order.shape, dtype=np.bool_)
+    np.put_along_axis(picked, order, np.arange(order.shape[1]) < room[:, None], 1)
+    chosen |= picked.reshape(seeds.shape) & negative
+    sentence, length, first = chosen.nonzero()
+    return np.stack([sentence, first, first + length]), iou[chosen], entity[chosen]
 
 
-def _positive_seeds(grid: Flags, entities: Entities, least: float) -> Seeds:
-    """Every seed above that IoU with its nearest entity, and every gold span, sorted by sentence."""
-    longest = grid.shape[1]
-    # Such a seed starts at most (1 - least) of its length before the entity, or of the entity's length after it.
-    before, after = (int((1 - least) * most) + 1 for most in (longest, longest / max(least, 0.01)))
-    first = entities.first[:, None, None] + np.arange(-before, min(after, grid.shape[2]) + 1)  # (E, 1, W)
-    last = first + np.arange(longest)[:, None]  # (E, L, W)
-    near = intersection_over_union(first, last, entities.first[:, None, None], entities.last[:, None, None]) > least
-    entity, length, start = near.nonzero()  # (P,) each
-    first = first[entity, 0, start]
-    inside = (first >= 0) & (first < grid.shape[2])
-    entity, length, first = entity[inside], length[inside], first[inside]
-    is_seed = grid[entities.sentence[entity], length, first]
-    entity, first, last = entity[is_seed], first[is_seed], (first + length)[is_seed]
-    gold = np.arange(len(entities))
-    entity, first, last = (np.concatenate(pair) for pair in ((entity, gold), (first, entities.first), (last, entities.last)))
-    iou = intersection_over_union(first, last, entities.first[entity], entities.last[entity])
-    found = Seeds(entities.sentence[entity], first, last, iou, entity)
-    found = found[np.lexsort((entity, -iou, last, first, found.sentence))]  # equal spans side by side, nearest entity first
-    place = np.stack([found.sentence, found.first, found.last])
-    return found[np.concatenate([[True], (place[:, 1:] != place[:, :-1]).any(0)])[: len(found)]]
-
-
-def _draw(grid: Flags, chance: Floats, count: Integers) -> tuple[Integers, Integers, Integers]:
-    """Sentence, first and last word of the `count` (B,) seeds of each sentence with the smallest numbers, in their order."""
-    sentence, length, first = grid.nonzero()
-    seeds = np.bincount(sentence, minlength=len(grid))
-    number = chance[sentence, number_in_sentence(sentence, len(grid))]
-    # Sorting all seeds would take most of the time, so those with numbers far above the share drawn are left out first.
-    share = (count + 4 * np.sqrt(count) + 4) / np.maximum(seeds, 1)
-    low = np.flatnonzero(number < share[sentence])
-    too_few = np.bincount(sentence[low], minlength=len(grid)) < np.minimum(count, seeds)
-    if too_few.any():
-        low = np.flatnonzero((number < share[sentence]) | too_few[sentence])
-    low = low[np.argsort(sentence[low] + number[low].astype(np.float64), kind="stable")]
-    low = low[number_in_sentence(sentence[low], len(grid)) < count[sentence[low]]]
-    return sentence[low], first[low], first[low] + length[low]
-
-
-def _nearest_entity(spans: tuple[Integers, Integers, Integers], entities: Entities) -> tuple[Floats, Integers]:
-    """The largest IoU of each span with an entity of its sentence, and that entity's index; the first wins a tie: (N,) each."""
-    sentence, first, last = spans
-    iou, nearest = np.zeros(len(sentence), dtype=np.float32), np.zeros(len(sentence), dtype=np.int64)
-    counts = np.bincount(entities.sentence, minlength=int(sentence.max(initial=-1)) + 1)
-    begins = np.cumsum(counts) - counts
-    for number in range(int(counts.max(initial=0))):  # a sentence has few entities
-        among = np.flatnonzero(counts[sentence] > number)
-        entity = begins[sentence[among]] + number
-        own = intersection_over_union(first[among], last[among], entities.first[entity], entities.last[entity])
-        better = own > iou[among]
-        iou[among[better]], nearest[among[better]] = own[better], entity[better]
+def nearest_entities(shape: tuple[int, ...], entities: Entities) -> tuple[Floats, Integers]:
+    """The largest IoU of each span with an entity of its sentence, and that entity's index; the first wins a tie: (B, L, M)."""
+    iou, nearest = np.zeros(shape, dtype=np.float32), np.zeros(shape, dtype=np.int64)
+    first = np.arange(shape[2])  # (M,)
+    last = first + np.arange(shape[1])[:, None]  # (L, M)
+    number = number_in_sentence(entities.sentence, shape[0])
+    for place in range(number.max(initial=-1) + 1):  # a sentence has few entities
+        own = np.flatnonzero(number == place)  # (E,) one of each sentence that has so many
+        sentence, its_first, its_last = entities.sentence[own], entities.first[own, None, None], entities.last[own, None, None]
+        shared = np.minimum(last, its_last) - np.maximum(first, its_first) + 1  # (E, L, M)
+        union = np.maximum(last, its_last) - np.minimum(first, its_first) + 1
+        its_iou = np.maximum(shared, 0).astype(np.float32) / union.astype(np.float32)  # disjoint: the numerator is 0
+        better = its_iou > iou[sentence]
+        iou[sentence] = np.where(better, its_iou, iou[sentence])
+        nearest[sentence] = np.where(better, own[:, None, None], nearest[sentence])
     return iou, nearest
 
 
@@ -163,26 +99,25 @@ class Targets:
     gold: Tensor  # (3, B, G) first word, last word and label of each sentence's entities
 
     @classmethod
-    def of(cls, states: States, seeds: Seeds, entities: Entities, positive_iou: float) -> Targets:
-        spans = np.stack([seeds.sentence, seeds.first, seeds.last])  # (3, Q)
-        nearest = spans[1:]
-        if len(entities):
-            nearest = np.stack([entities.first[seeds.entity], entities.last[seeds.entity]])
+    def of(cls, states: States, entities: Entities, lengths: Sequence[int], negatives: int, chance: Floats) -> Targets:
+        """Of seeds sampled as `sample_seeds` says."""
+        spans, overlap, entity = sample_seeds(states.lengths, entities, lengths, negatives, chance)
+        nearest = np.stack([entities.first, entities.last])[:, entity] if len(entities.first) else spans[1:]
         sentence, first, last, entity_first, entity_last = states.placed(np.concatenate([spans, nearest]))  # (Q,) each
-        iou = states.placed(seeds.iou)
+        iou = states.placed(overlap)
         offsets = torch.stack([entity_first - first, entity_last - last], dim=1).float()
         padded = entities.rows(len(states.lengths), fill=_NOWHERE)
         gold = states.placed(np.stack([padded.first, padded.last, padded.label]))
-        return cls(Spans(sentence, first, last), iou, iou > positive_iou, offsets, gold)
+        return cls(Spans(sentence, first, last), iou, iou > POSITIVE_IOU, offsets, gold)
 
-    def labels_at(self, shifted: Spans, label_iou: float) -> tuple[Tensor, Tensor]:
+    def labels_at(self, shifted: Spans) -> tuple[Tensor, Tensor]:
         """The class of each shifted span, 0 for no entity or label + 1, and its largest IoU: (Q,) each."""
         first, last, label = self.gold[:, shifted.sentence]  # (Q, G) each
         shared = torch.minimum(last, shifted.last[:, None]) - torch.maximum(first, shifted.first[:, None]) + 1
         union = torch.maximum(last, shifted.last[:, None]) - torch.minimum(first, shifted.first[:, None]) + 1
         iou, nearest = (shared.clamp(min=0).float() / union.float()).max(1)  # (Q,) each
         own = label.gather(1, nearest[:, None])[:, 0] + 1
-        return torch.where(iou >= label_iou, own, 0), iou
+        return torch.where(iou >= LABEL_IOU, own, 0), iou
 
 
 def shift(seeds: Spans, offsets: Tensor, last_word: Tensor) -> Spans:

@@ -8,9 +8,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field
 
-from anyner.architectures.generation import GenerationConfig, half_more, most_at_one_word
-from anyner.architectures.settings import CorpusStatistics, Options, SpanClassifierOptions, Threshold
+from anyner.architectures.generation import GenerationConfig, GenerationOptions
+from anyner.architectures.settings import CorpusStatistics, Options, Threshold
 from anyner.errors import AnynerError
+from anyner.settings import recorded
 from anyner.text.align import WordEntity
 
 COVERED = 0.995
@@ -18,30 +19,19 @@ LONGEST_FITTED = 32
 """Limits where the corpus decides: share of the entities that must fit into a block, and units of the longest."""
 
 
-class NagOptions(SpanClassifierOptions):
+class NagOptions(GenerationOptions):
     decoding: Literal["exact", "greedy"] = "exact"
     """exact: the most probable sequence of words that the sentence has. greedy: the best symbol at each position, looked up in
     the sentence (the paper); only for a model trained with `head.loss: positions`."""
-    more: Annotated[float, Field(ge=0.0, le=1.0)] | Literal["argmax"] = 0.25
-    """How many entities a start word has: one more as long as its probability, given those before it, reaches this; argmax: the
-    most probable number (the paper)."""
 
 
 class Config(GenerationConfig):
     PAPER: ClassVar[dict[str, Any]] = {
-        "loss": "positions",
-        "space": "vocab",
-        "block_inputs": "positions",
-        "start_classifier": "linear",
-        "causal": True,
-        "negatives": "all",
-        "one_more_block": False,
-        "tail": False,
-        "longest": 8,
-        "most_at_one_word": 5,
-        "span_classifier": {"width": 0},
-    }
+        "loss": "positions", "space": "vocab", "block_inputs": "positions", "start_classifier": "linear", "causal": True,
+        "negatives": "all", "span_classifier": {"width": 0},
+    }  # fmt: skip
     PAPER_OPTIONS: ClassVar[dict[str, Any]] = {"decoding": "greedy", "more": "argmax", "score_share": 0.0}
+    FARTHEST_IN_WORDS: ClassVar[bool] = True
 
     architecture: Literal["nag_ner"] = "nag_ner"
     causal: bool = False
@@ -58,54 +48,36 @@ class Config(GenerationConfig):
     start_classifier: Literal["mlp", "linear", "none"] = "mlp"
     """Predicts how many entities start at each word: with a hidden layer, without (the paper), or not at all: then every word is
     tried at every rank (the paper's ablation)."""
-    longest: int | None = Field(default=None, ge=1)
-    """Units (words or pieces) that fit into a block, the paper's l_max; left open: enough for 99.5 % of the training entities."""
-    tail: bool | None = None
-    """Whether a pointer finds the last word of entities that do not fit; left open: if the training corpus has any."""
-    most_pieces: int | None = Field(default=None, ge=1)
-    """Pieces that a window can hold; left open: what the encoder can take."""
     negatives: Annotated[int, Field(ge=0)] | Literal["all"] = 1
     """Words without entities that are trained on, for each entity of a sentence; one more in every sentence; the hardest first.
-    all: every word (the paper)."""
-    one_more_block: bool = True
-    """Whether words with entities also learn that there is no further one, from a block of the next rank; the paper has none."""
+    Words with entities also learn that there is no further one, from a block of the next rank. all: every word without
+    entities, and no such blocks (the paper)."""
+    tail: bool | None = recorded()
+    """Whether a pointer finds the last word of entities that do not fit: if the training corpus has any, and with `loss:
+    sequences`; the paper has none."""
+
+    @property
+    def spelt_in(self) -> Literal["words", "pieces"]:
+        return "words" if self.space == "pointer" else "pieces"
 
     def fitted(self, statistics: CorpusStatistics) -> Self:
+        """`longest`, the paper's l_max, is the number of units that fit into a block: enough for 99.5 % of the entities."""
         decoder = self.decoder_kind(statistics)
         space = self.space or ("sentence" if decoder == "pretrained" else "pointer")
         lengths = statistics.lengths if space == "pointer" else statistics.piece_lengths
         enough = int(np.quantile(lengths or (1,), COVERED, method="higher"))
         longest = self.longest or min(enough, LONGEST_FITTED, statistics.most_words)
-        chosen = {
-            "decoder": decoder,
-            "space": space,
-            "longest": longest,
-            "tail": max(lengths, default=1) > longest,
-            "farthest": half_more(statistics.spans, statistics),
-            "most_at_one_word": most_at_one_word(statistics),
-            "most_pieces": statistics.most_words,
-            "contiguous": not statistics.discontinuous,
-        }
-        return self.updated({key: value for key, value in chosen.items() if getattr(self, key) is None}, "head")
+        tail = self.loss == "sequences" and max(lengths, default=1) > longest
+        return self.fitted_with(statistics, {"decoder": decoder, "space": space, "longest": longest, "tail": tail})
 
     def check_options(self, options: Options) -> None:
         if self.loss == "sequences" and isinstance(options, NagOptions) and options.decoding == "greedy":
             raise AnynerError("options.decoding: greedy needs a model trained with head.loss: positions; this one has sequences")
 
-    def unreachable(self, entities: Sequence[WordEntity], pieces: Sequence[int]) -> list[str | None]:
-        reasons = super().unreachable(entities, pieces)
-        unit = "words" if self.space == "pointer" else "pieces"
-        for place, entity in enumerate(entities):
-            words = entity.word_indices
-            size = len(words) if unit == "words" else sum(pieces[word] for word in words)
-            by_its_last_word = self.tail and len(entity.fragments) == 1
-            if reasons[place] is None and self.longest and size > self.longest and not by_its_last_word:
-                reasons[place] = f"does not fit into head.longest, {self.longest} {unit}"
-            elif reasons[place] is None and self.farthest and entity.last - entity.first >= self.farthest:
-                reasons[place] = f"spans more than head.farthest, {self.farthest} words"
-        return self.too_many(reasons, entities)
+    def _too_large(self, entity: WordEntity, sizes: Sequence[int]) -> str | None:
+        reason = super()._too_large(entity, sizes)
+        by_its_last_word = self.tail and len(entity.fragments) == 1 and entity.last - entity.first < (self.farthest or len(sizes))
+        return None if by_its_last_word else reason
 
     def thresholds(self) -> tuple[Threshold, ...]:
-        grid = tuple(round(0.05 * i, 2) for i in range(1, 20))
-        scores = self.least_scores(0.05, 0.3, grid)
-        return scores if self.start_classifier == "none" else (Threshold("start", 0.05, 0.5, grid), *scores)
+        return self.score_thresholds(None if self.start_classifier == "none" else "start")

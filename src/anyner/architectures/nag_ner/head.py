@@ -17,16 +17,16 @@ from anyner.architectures.draw import Draw
 from anyner.architectures.generation import PRETRAINED_RATE
 from anyner.architectures.nag_ner.config import Config, NagOptions
 from anyner.architectures.nag_ner.decode import decode
-from anyner.architectures.nag_ner.network import Blocks, Network, OutputScores, Sentences
+from anyner.architectures.nag_ner.network import Blocks, Network, Sentences
 from anyner.architectures.nag_ner.search import IMPOSSIBLE, WordScores, best_sequences, log_partition, word_scores
-from anyner.architectures.nag_ner.targets import END, FIRST_UNIT, IGNORED, MORE, BlockTargets, WordUnits, block_targets
+from anyner.architectures.nag_ner.targets import END, FIRST_UNIT, IGNORED, MORE, BlockTargets, block_targets
 from anyner.architectures.settings import Decoding, HeadConfig
 from anyner.architectures.spans import span_classifier_of, span_losses
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold
 from anyner.layers.contiguous import number_in_sentence
 from anyner.layers.decoder_weights import load_decoder
-from anyner.layers.sequences import Sequences, places_in_grid
+from anyner.layers.sequences import Sequences
 from anyner.layers.span_classifier import Boundaries, rescored
 from anyner.text.windows import PieceCutter
 
@@ -80,9 +80,9 @@ class Head(base.Head):
 
     def loss(self, states: States, gold: Gold, draw: Draw) -> Losses:
         """L_ne and L_g of equation 7, the latter for labels and words apart unless positions are learned one by one."""
-        units, host = self._units(states), gold.host
+        host, sentences = gold.host, self.network.read(states, self._shift(states, draw))
         expressible = self.settings.expressible(host.first, host.last, np.diff(host.offsets))
-        targets = block_targets(host.only(expressible), units, self.longest, self.most)
+        targets = block_targets(host.only(expressible), sentences.units, self.longest, self.most)
         starts = states.placed(targets.starts)  # (B, M)
         complete = gold.annotated.all(1)  # (B,) elsewhere a word without entities may start one of a label not annotated
         parts: dict[str, LossPart] = {}
@@ -94,16 +94,17 @@ class Head(base.Head):
             parts["starts"] = LossPart(torch.where(known, loss, 0.0).sum(), known.sum())  # equation 3
             hardness = 1 - logits.detach().softmax(-1)[..., 0] + RANDOM_SHARE * hardness
         hardness = hardness.masked_fill((starts > 0) | ~states.word_mask, -1.0)
-        sentences = self.network.read(states, self._shift(states, draw))
         blocks, entities = self._training_blocks(states, targets, hardness, draw), len(targets.word)
         counted = torch.ones(len(blocks.word), dtype=torch.bool, device=starts.device)
         counted[entities:] = complete[blocks.sentence[entities:]]
         hidden = self.network(sentences, blocks)  # (Q, T, w)
         label = functional.pad(states.placed(targets.label) + 1, (0, len(blocks.word) - entities))  # (Q,) 0: no entity
-        loss = functional.nll_loss(self._labels(hidden, gold.annotated[blocks.sentence]), label, reduction="none")
+        not_annotated = functional.pad(~gold.annotated[blocks.sentence], (1, 0))  # (Q, 1 + C)
+        logits = self.network.types(hidden[:, 0]).float().masked_fill(not_annotated, -1e4)
+        loss = functional.cross_entropy(logits, label, reduction="none")
         labels = LossPart(torch.where(counted, loss, 0.0).sum(), counted.sum())
         output = self.network.output(hidden[:, 1:], blocks, sentences)
-        words = self._word_loss(output, self._symbols(targets, blocks, units, states), counted, blocks, sentences)
+        words = self._word_loss(output, self._symbols(targets, blocks, sentences), counted, blocks, sentences)
         if self.settings.loss == "sequences":
             parts |= {"labels": labels, "words": words}
         else:  # the paper's L_g is one mean over all positions
@@ -114,45 +115,34 @@ class Head(base.Head):
             parts["last words"] = LossPart(-own.sum(), torch.tensor(float(entities), device=own.device))
         return {**parts, **span_losses(self.span_classifier, self.settings.span_classifier, states, gold)}
 
-    def _units(self, states: States) -> WordUnits:
-        return WordUnits.of(states.windows, pieces=self.settings.space != "pointer")
-
     def _shift(self, states: States, draw: Draw) -> Tensor:
-        """Words by which to move sentences back in their window, 0 for every second one: (B,)."""
-        room = (self.settings.most_pieces or 0) - np.array(states.lengths)  # (B,)
-        drawn = 2 * draw.uniform("shift", states.content_keys, 1)[:, 0] - 1
+        """Words by which to move sentences back in their window, 0 for every second one: (B, 1)."""
+        room = (self.settings.most_units or 0) - np.array(states.lengths)[:, None]  # (B, 1)
+        drawn = 2 * draw.uniform("shift", states.content_keys, 1) - 1  # (B, 1)
         return states.placed((np.maximum(drawn, 0) * np.maximum(room, 0)).astype(np.int64))
 
-    def _labels(self, hidden: Tensor, annotated: Tensor) -> Tensor:
-        """Log probabilities of no entity and of each annotated label: (Q, 1 + C)."""
-        logits: Tensor = self.network.types(hidden[:, 0]).float()
-        return logits.masked_fill(functional.pad(~annotated, (1, 0)), -1e4).log_softmax(-1)
-
     def _training_blocks(self, states: States, targets: BlockTargets, hardness: Tensor, draw: Draw) -> Blocks:
-        """One block for each entity; one more at each of their words, if asked for; and those of words without entities."""
-        settings, count = self.settings, len(states.lengths)
-        more = np.nonzero((targets.starts > 0) & (targets.starts < self.most) & settings.one_more_block)  # (N,) sentences, words
-        entities = np.bincount(targets.sentence, minlength=count)  # (B,)
-        negatives: NDArray[np.int64] = np.array(states.lengths) - (targets.starts > 0).sum(1)
-        if settings.negatives != "all":
-            negatives = np.minimum(negatives, settings.negatives * entities + 1)
+        """One block for each entity, one of the next rank at each of their words, and those of words without entities."""
+        count, share, started = len(states.lengths), self.settings.negatives, targets.starts > 0
+        more = np.nonzero(started & (targets.starts < self.most) & (share != "all"))  # (N,) sentences, words
+        negatives: NDArray[np.int64] = np.array(states.lengths) - started.sum(1)
+        if share != "all":
+            negatives = np.minimum(negatives, share * np.bincount(targets.sentence, minlength=count) + 1)
         owner = np.repeat(np.arange(count), negatives)  # sentences of the negatives
-        slot = number_in_sentence(owner, count)
-        rank = np.zeros_like(owner)
+        slot, rank = number_in_sentence(owner, count), np.zeros_like(owner)
         if self.start_classifier is None:  # then every rank is tried at every word, so each must learn to refuse
             drawn = draw.uniform("ranks", states.content_keys, max(1, int(negatives.max())))
             rank = (drawn[owner, slot] * self.most).astype(np.int64)
-        sentence = np.concatenate([targets.sentence, more[0], owner])
-        place, most = places_in_grid(sentence, count)
+        sequences = Sequences.of(np.concatenate([targets.sentence, more[0], owner]), count, hardness.device)
         ranks, words = np.concatenate([targets.rank, targets.starts[more], rank]), np.concatenate([targets.word, more[1], slot])
-        sentence_of, place_of, rank_of, word_of = states.placed(np.stack([sentence, place, ranks, words]))  # (Q,) each
-        hardest = hardness.topk(min(max(1, int(negatives.max(initial=0))), hardness.shape[1])).indices  # (B, N)
-        known = len(sentence) - len(owner)
-        word_of = torch.cat([word_of[:known], hardest[sentence_of[known:], word_of[known:]]])
-        return Blocks(Sequences(sentence_of, place_of, count, most), word_of, rank_of)
+        rank_of, word_of = states.placed(np.stack([ranks, words]))  # (Q,) each
+        known, hardest = len(sequences) - len(owner), hardness.argsort(dim=1, descending=True, stable=True)  # (B, M)
+        word_of[known:] = hardest[sequences.sentence[known:], word_of[known:]]
+        return Blocks(sequences, word_of, rank_of)
 
-    def _symbols(self, targets: BlockTargets, blocks: Blocks, units: WordUnits, states: States) -> Tensor:
+    def _symbols(self, targets: BlockTargets, blocks: Blocks, sentences: Sentences) -> Tensor:
         """The target symbols of every block: (Q, longest + 1). Blocks without an entity generate their word."""
+        units, states = sentences.units, sentences.states
         own = states.placed(targets.symbols)
         place = blocks.sentence[len(own) :], blocks.word[len(own) :]
         first, size = (states.placed(part)[place][:, None] for part in (units.first, units.size))  # (N, 1) each
@@ -161,12 +151,10 @@ class Head(base.Head):
         word[:, -1] = torch.where(size[:, 0] > self.longest, MORE, word[:, -1])
         return torch.cat([own, word])
 
-    def _word_loss(
-        self, output: OutputScores, symbols: Tensor, counted: Tensor, blocks: Blocks, sentences: Sentences
-    ) -> LossPart:
+    def _word_loss(self, output: Tensor, symbols: Tensor, counted: Tensor, blocks: Blocks, sentences: Sentences) -> LossPart:
         """Cross-entropy of the target symbols (Q, P), among all sequences or at each position; either way for each position."""
         there = (symbols != IGNORED) & counted[:, None]
-        loss = -torch.where(there, output.symbols.gather(2, symbols.clamp(min=0)[..., None])[..., 0], 0.0).sum()
+        loss = -torch.where(there, output.gather(2, symbols.clamp(min=0)[..., None])[..., 0], 0.0).sum()
         if self.settings.loss == "sequences":
             partition = self._log_partition(self._word_scores(output, blocks, sentences))
             loss = loss + torch.where(counted, partition, 0.0).sum()
@@ -178,11 +166,13 @@ class Head(base.Head):
     def _last_words(self, hidden: Tensor, blocks: Blocks, sentences: Sentences) -> Tensor:
         """Log probabilities of each word of the sentence being the last one of an entity that does not fit: (Q, M)."""
         assert self.network.last_word is not None
-        output: OutputScores = self.network.last_word(hidden.mean(1, keepdim=True), blocks, sentences)
-        return output.symbols[:, 0, FIRST_UNIT:]
+        symbols: Tensor = self.network.last_word(hidden.mean(1, keepdim=True), blocks, sentences)
+        return symbols[:, 0, FIRST_UNIT:]
 
-    def _word_scores(self, output: OutputScores, blocks: Blocks, sentences: Sentences) -> WordScores:
-        return word_scores(output, blocks, sentences.states, self._units(sentences.states), self.settings.farthest)
+    def _word_scores(self, output: Tensor, blocks: Blocks, sentences: Sentences) -> WordScores:
+        farthest = self.settings.farthest or self.longest
+        # contiguous entities cannot reach farther than there are units
+        return word_scores(output, blocks, sentences, min(farthest, self.longest) if self.settings.contiguous else farthest)
 
     def _log_partition(self, scores: WordScores) -> Tensor:
         """Over all sequences of words, those that do not fit among them: (Q,)."""
@@ -195,15 +185,14 @@ class Head(base.Head):
         sentences, gap_cost = self.network.read(states), self.network.gap_cost
         blocks, start = self._expected_blocks(states, decoding)
         hidden = self.network(sentences, blocks)
-        every_label = torch.ones(len(blocks.word), len(self.labels), dtype=torch.bool, device=blocks.word.device)
-        labels = self._labels(hidden, every_label).exp()  # (Q, 1 + C)
-        output = self.network.output(hidden[:, 1:], blocks, sentences)
+        labels = self.network.types(hidden[:, 0]).float().softmax(-1)  # (Q, 1 + C)
         if greedy := options.decoding == "greedy":  # the best symbol at the label's position may be "no entity"
-            output, labels = output.greedy(), labels * (labels.argmax(1, keepdim=True) > 0)
+            labels = labels * (labels.argmax(1, keepdim=True) > 0)
+        output = self.network.output(hidden[:, 1:], blocks, sentences, greedy=greedy)
         scores = self._word_scores(output, blocks, sentences)
         partition = self._log_partition(scores)[:, None] if self.settings.loss == "sequences" else None
         best = best_sequences(scores.placed, scores.sizes, scores.end, gap_cost, count=1 if greedy else CANDIDATES)
-        score, count, words = _probability(best.score, scores.units_of(best), partition), best.count, best.words  # (Q, K, …)
+        score, count, words = _probability(best.score, best.units, partition), best.count, best.words  # (Q, K, …)
         if self.network.last_word is not None:  # one more candidate, contiguous: all words up to the most probable last one
             full = best_sequences(scores.placed, scores.sizes, scores.more, gap_cost, count=1)
             tails = self._last_words(hidden, blocks, sentences)  # (Q, M)
@@ -234,17 +223,12 @@ class Head(base.Head):
         """Blocks of all entities that the start classifier expects, and the probability that any starts at their words (Q,)."""
         options, start = decoding.options, states.word_mask.float()  # (B, M)
         assert isinstance(options, NagOptions)
-        asked = states.word_mask[..., None].expand(-1, -1, self.most)  # (B, M, O)
+        number = torch.full_like(start, self.most)  # (B, M)
         if self.start_classifier is not None:
-            counts = self.start_classifier(states.words).float().softmax(-1)  # (B, M, O + 1)
-            reached = 1 - counts.cumsum(-1)[..., :-1]  # that more than n entities start there
-            start = reached[..., 0]
-            asked = asked & (start >= decoding.thresholds["start"])[..., None]  # equation 6
-            if options.more == "argmax":
-                asked = asked & (torch.arange(self.most, device=start.device) <= counts[..., 1:].argmax(-1, keepdim=True))
-            else:
-                one_more = reached[..., 1:] >= options.more * reached[..., :-1]  # (B, M, O - 1) given those before it
-                asked = asked & functional.pad(one_more.long(), (1, 0), value=1).cumprod(-1).bool()
+            counts = self.start_classifier(states.words).float()  # (B, M, O + 1)
+            start = 1 - counts.softmax(-1)[..., 0]
+            number = options.number_of_entities(counts) * (start >= decoding.thresholds["start"])  # equation 6
+        asked = states.word_mask[..., None] & (torch.arange(self.most, device=start.device) < number[..., None])  # (B, M, O)
         sequences, place = Sequences.of_mask(asked.flatten(1))
         word = place // self.most  # (Q,)
         return Blocks(sequences, word, place % self.most), start[sequences.sentence, word]

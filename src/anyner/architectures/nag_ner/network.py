@@ -12,10 +12,10 @@ from anyner.architectures.nag_ner.config import Config
 from anyner.architectures.nag_ner.targets import FIRST_UNIT
 from anyner.encoding.encoder import Encoder, States
 from anyner.layers.decoder import Decoder, Memory, Norm, sinusoidal_embeddings
-from anyner.layers.decoder_weights import NewDecoder, chosen_shape
+from anyner.layers.decoder_weights import chosen_shape
 from anyner.layers.sequences import Sequences
 from anyner.layers.spanpool import at_words
-from anyner.layers.units import units_of
+from anyner.layers.units import WordUnits, units_of
 
 HIDDEN = -1e4
 """The logit of a symbol that is not there."""
@@ -39,25 +39,14 @@ class Sentences:
     """What of the sentences is the same for all blocks."""
 
     states: States
+    units: WordUnits
     words: Tensor  # (B, M, w)
     positions: Tensor  # (B, M, w) embedded, of the words in their window
     memory: Memory
 
 
-@dataclass(frozen=True, slots=True)
-class OutputScores:
-    """Log probabilities at each of P positions, float32."""
-
-    symbols: Tensor  # (Q, P, 2 + U) of the end, of more than fits, and of the sentence's units
-    best: Tensor  # (Q, P) of the most probable symbol of all
-
-    def greedy(self) -> OutputScores:
-        """Only the best symbol at each position remains: what the paper looks up in the sentence."""
-        return OutputScores(self.symbols.masked_fill(self.symbols < self.best[..., None], -torch.inf), self.best)
-
-
 class WordOutput(nn.Module):
-    """Pointers to words of the sentence: the block's own and later ones, no others."""
+    """Log probabilities of the end, of more than fits, and of pointers to words: the block's own and later ones, no others."""
 
     def __init__(self, width: int, positions: int, farthest: int) -> None:
         super().__init__()
@@ -66,7 +55,8 @@ class WordOutput(nn.Module):
         # relative to the block's word: long texts have positions that no training sentence has
         self.distance = nn.Parameter(torch.zeros(positions, farthest))
 
-    def forward(self, hidden: Tensor, blocks: Blocks, sentences: Sentences) -> OutputScores:
+    def forward(self, hidden: Tensor, blocks: Blocks, sentences: Sentences, *, greedy: bool = False) -> Tensor:
+        """At each of P positions: (Q, P, 2 + M), float32; `greedy`: only of the most probable symbol there."""
         words = sentences.words
         query = self.query(hidden) * hidden.shape[-1] ** -0.5  # (Q, P, w)
         grid = blocks.sequences.to_grid(query) @ self.key(words).transpose(1, 2)  # (B, most * P, M)
@@ -77,11 +67,11 @@ class WordOutput(nn.Module):
         legal = sentences.states.word_mask[blocks.sentence] & (distance >= 0) & (distance < farthest)  # (Q, M)
         pointers = pointers.masked_fill(~legal[:, None], HIDDEN)
         symbols = torch.cat([self.special(hidden).float(), pointers], dim=-1).log_softmax(-1)  # (Q, P, 2 + M)
-        return OutputScores(symbols, symbols.amax(-1))
+        return only_best(symbols, symbols) if greedy else symbols
 
 
 class PieceOutput(nn.Module):
-    """Pieces, scored by the encoder's own token embedding, which is not registered here."""
+    """The same of pieces, scored by the encoder's own token embedding, which is not registered here."""
 
     def __init__(self, width: int, tokens: nn.Embedding, *, vocabulary: bool) -> None:
         """`vocabulary`: the softmax is over all pieces of the vocabulary (the paper), else over those of the sentence."""
@@ -94,9 +84,9 @@ class PieceOutput(nn.Module):
         largest_logit = tokens.weight.detach().norm(dim=1).mean() * tokens.embedding_dim**0.5
         nn.init.constant_(self.norm.weight, max(1.0, 10.0 / float(largest_logit)))
 
-    def forward(self, hidden: Tensor, blocks: Blocks, sentences: Sentences) -> OutputScores:
+    def forward(self, hidden: Tensor, blocks: Blocks, sentences: Sentences, *, greedy: bool = False) -> Tensor:
         units = units_of(sentences.states, "pieces", self._tokens[0])
-        assert units.embedded is not None and units.ids is not None
+        assert units.ids is not None
         query = self.norm(functional.gelu(self.transform(hidden)))  # (Q, P, e)
         there = units.mask[blocks.sentence][:, None]  # (Q, 1, U)
         if self.vocabulary:
@@ -111,22 +101,27 @@ class PieceOutput(nn.Module):
         every = torch.cat([self.special(query).float(), logits], dim=-1).log_softmax(-1)
         index = (column + FIRST_UNIT)[blocks.sentence][:, None].expand(-1, hidden.shape[1], -1)  # (Q, P, U)
         own = every.gather(2, index).masked_fill(~there, HIDDEN)
-        return OutputScores(torch.cat([every[..., :FIRST_UNIT], own], dim=-1), every.amax(-1))
+        symbols = torch.cat([every[..., :FIRST_UNIT], own], dim=-1)  # (Q, P, 2 + U)
+        return only_best(symbols, every) if greedy else symbols
+
+
+def only_best(symbols: Tensor, every: Tensor) -> Tensor:
+    """Of the symbols that the sentence has only the best of all at each position, which the paper looks up in the sentence."""
+    return symbols.masked_fill(symbols < every.amax(-1, keepdim=True), -torch.inf)
 
 
 class Network(nn.Module):
     gap_cost: Tensor | None  # (L,) of a gap behind so many units; None: all entities are contiguous
+    start_positions: Tensor  # (most units, w) only where the encoder has no position table
 
     def __init__(self, config: Config, labels: int, encoder: Encoder) -> None:
         super().__init__()
         assert config.decoder is not None and config.longest is not None and config.most_at_one_word is not None
-        assert config.most_pieces is not None and config.farthest is not None, "the settings were not fitted to a corpus"
-        self.settings, with_words, pieces = config, config.block_inputs == "words", encoder.piece_width
+        assert config.most_units is not None and config.farthest is not None, "the settings were not fitted to a corpus"
+        self.settings, with_words, size = config, config.block_inputs == "words", config.width or encoder.width
         self.reads_pieces = config.decoder != "new" or not with_words
-        size = config.width or encoder.width
-        new = NewDecoder(size, config.layers, input_norm=True)
-        widths = {"memory_width": size if with_words else pieces, "piece_width": pieces}
-        shape = chosen_shape(config.decoder, new, encoder.pretrained.config, dropout=config.dropout, **widths)
+        pretrained, read = encoder.pretrained.config, size if with_words else encoder.piece_width
+        shape = chosen_shape(config.decoder, pretrained, size, config.layers, config.dropout, reads=read, norm=True)
         self.decoder, width, tables = Decoder(shape), shape.width, encoder.tables
         # rows of pretrained position tables are small: what the paper adds to them must not drown them
         scale = 1.0 if with_words else 0.02
@@ -134,14 +129,14 @@ class Network(nn.Module):
         self.positions = nn.Parameter(scale * sinusoidal_embeddings(config.longest + 2, width))
         self.ranks = nn.Parameter(nn.init.normal_(torch.empty(config.most_at_one_word, width), std=scale))  # NEPE
         self._table, self._offset = (tables.positions,), tables.position_offset  # WSPE; in a tuple: it stays the encoder's
-        own_positions = nn.Parameter(scale * sinusoidal_embeddings(config.most_pieces, width))
-        self.start_positions = own_positions if tables.positions is None else None
+        own_positions = nn.Parameter(scale * sinusoidal_embeddings(config.most_units, width))
+        self.register_parameter("start_positions", own_positions if tables.positions is None else None)
         start_width = tables.positions.embedding_dim if tables.positions is not None else width
         self.start_norm = Norm(start_width) if with_words else nn.Identity()
         direct = not with_words and start_width == width
         self.start_projection = nn.Identity() if direct else nn.Linear(start_width, width)
         self.word_projection = nn.Sequential(nn.Linear(encoder.width, width), Norm(width))
-        self.word_positions = nn.Parameter(sinusoidal_embeddings(config.most_pieces, width))
+        self.word_positions = nn.Parameter(sinusoidal_embeddings(config.most_units, width))
         self.head_word = nn.Linear(encoder.width, width) if with_words else None
         self.next_words = nn.Linear(width, width) if with_words and config.space == "pointer" else None
         self.types = nn.Linear(width, labels + 1)  # 0: no entity
@@ -155,18 +150,17 @@ class Network(nn.Module):
         else:
             self.register_buffer("gap_cost", gap_cost, persistent=False)
 
-    def read(self, states: States, shift: Tensor | None = None) -> Sentences:
-        """`shift` (B,), in training: sentences are moved back in their window, so that positions of long texts are trained."""
-        shift = shift if shift is not None else torch.zeros(len(states.lengths), dtype=torch.long, device=states.words.device)
+    def read(self, states: States, shift: Tensor | int = 0) -> Sentences:
+        """`shift` (B, 1), in training: sentences are moved back in their window, so that positions of long texts are trained."""
         words = self.word_projection(states.words)  # (B, M, w)
-        place = shift[:, None] + torch.arange(words.shape[1], device=shift.device)  # (B, M)
+        place = shift + torch.arange(words.shape[1], device=words.device).expand(words.shape[:2])  # (B, M)
         positions = functional.embedding(place.clamp(max=len(self.word_positions) - 1), self.word_positions)
         words = words + positions.to(words.dtype)
         if self.reads_pieces:
             memory = self.decoder.remember(states.pieces, states.piece_mask)
         else:
             memory = self.decoder.remember(words, states.word_mask if len(set(states.lengths)) > 1 else None)
-        return Sentences(states, words, positions, memory)
+        return Sentences(states, WordUnits.of(states.windows, self.settings.spelt_in), words, positions, memory)
 
     def forward(self, sentences: Sentences, blocks: Blocks) -> Tensor:
         """Hidden states of all positions of all blocks, in one pass (equation 4): (Q, longest + 2, w)."""
@@ -183,15 +177,13 @@ class Network(nn.Module):
         sentence, word, states = blocks.sentence, blocks.word, sentences.states
         kind = states.words.dtype
         piece, table = states.first_piece[sentence, word], self._table[0]  # (Q,)
-        if self.start_positions is not None:
-            start = self.start_positions[piece]
-        else:
-            assert table is not None
-            start = functional.embedding(piece + self._offset, table.weight)  # BART's module adds an offset of its own
-        tag, rank = self.start_projection(self.start_norm(start)).to(kind), self.ranks[blocks.rank]
+        # BART's module would add an offset of its own
+        start = self.start_positions[piece] if table is None else functional.embedding(piece + self._offset, table.weight)
+        tag, own = self.start_projection(self.start_norm(start)).to(kind), self.ranks[blocks.rank]  # (Q, w) each
         if self.head_word is None:
-            return tag + rank.to(kind)  # type: ignore[no-any-return]
-        return tag + (sentences.positions[sentence, word] + rank).to(kind) + self.head_word(states.words[sentence, word]).to(kind)  # type: ignore[no-any-return]
+            return tag + own.to(kind)  # type: ignore[no-any-return]
+        own = own + sentences.positions[sentence, word]
+        return tag + own.to(kind) + self.head_word(states.words[sentence, word]).to(kind)  # type: ignore[no-any-return]
 
     def _next_words(self, sentences: Sentences, blocks: Blocks) -> Tensor:
         """The word that a contiguous entity has at each position, nothing at that of the label: (Q, T, w)."""

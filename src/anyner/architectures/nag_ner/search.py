@@ -16,9 +16,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from anyner.architectures.nag_ner.network import Blocks, OutputScores
-from anyner.architectures.nag_ner.targets import END, FIRST_UNIT, MORE, WordUnits
-from anyner.encoding.encoder import States
+from anyner.architectures.nag_ner.network import Blocks, Sentences
+from anyner.architectures.nag_ner.targets import END, FIRST_UNIT, MORE
 
 NONE = float("-inf")
 """The log score of what is not there."""
@@ -40,39 +39,32 @@ class WordScores:
     largest: int
     """Most units of a word."""
 
-    def units_of(self, best: Best) -> Tensor:
-        """Units of sequences: (Q, k)."""
-        there = torch.arange(best.words.shape[2], device=best.words.device) < best.count[..., None]  # (Q, k, W)
-        own = self.sizes[:, None].expand(-1, best.words.shape[1], -1).gather(2, best.words)
-        return torch.where(there, own, 0).sum(2)
 
-
-def word_scores(output: OutputScores, blocks: Blocks, states: States, units: WordUnits, farthest: int | None) -> WordScores:
-    longest, words = output.symbols.shape[1] - 1, states.words.shape[1]
-    index = blocks.word[:, None] + torch.arange(min(farthest or words, words), device=blocks.word.device)  # (Q, R)
+def word_scores(symbols: Tensor, blocks: Blocks, sentences: Sentences, farthest: int) -> WordScores:
+    """From the log probabilities (Q, L + 1, 2 + U) of symbols."""
+    states, units = sentences.states, sentences.units
+    longest, words = symbols.shape[1] - 1, states.words.shape[1]
+    index = blocks.word[:, None] + torch.arange(min(farthest, words), device=blocks.word.device)  # (Q, R)
     real = index < states.word_mask.sum(1)[blocks.sentence][:, None]
     index = index.clamp(max=words - 1)
     first, size = (states.placed(part)[blocks.sentence[:, None], index] for part in (units.first, units.size))
-    symbols = output.symbols[:, :longest, FIRST_UNIT:]  # (Q, L, U)
+    of_units = symbols[:, :longest, FIRST_UNIT:]  # (Q, L, U)
     placed = torch.zeros(*index.shape, longest, device=index.device)
     largest = int(units.size.max())
     for number in range(largest):
-        unit = (first + number).clamp(max=symbols.shape[2] - 1)  # (Q, R)
-        own = symbols.gather(2, unit[:, None].expand(-1, longest, -1)).transpose(1, 2)  # (Q, R, L)
+        unit = (first + number).clamp(max=of_units.shape[2] - 1)  # (Q, R)
+        own = of_units.gather(2, unit[:, None].expand(-1, longest, -1)).transpose(1, 2)  # (Q, R, L)
         shifted = functional.pad(own[..., number:], (0, min(number, longest)), value=NONE)[..., :longest]
         placed = placed + torch.where((number < size)[..., None], shifted, 0.0)
     placed = placed.masked_fill(~real[..., None] | (placed < IMPOSSIBLE), NONE)
     only_last = torch.arange(longest + 1, device=index.device) == longest
-    more = output.symbols[..., MORE].masked_fill(~only_last, NONE)
-    return WordScores(placed, size, output.symbols[..., END], more, largest)
+    more = symbols[..., MORE].masked_fill(~only_last, NONE)
+    return WordScores(placed, size, symbols[..., END], more, largest)
 
 
 def log_partition(placed: Tensor, sizes: Tensor, end: Tensor, gap_cost: Tensor | None, *, largest: int) -> Tensor:
     """Log of the sum over all sequences of each block, with gradients: (Q,). Arguments as in `WordScores`, `best_sequences`."""
     words, units = placed.shape[1:]
-    if gap_cost is None:  # what is farther than there are units cannot be reached
-        words = min(words, units)
-        placed, sizes = placed[:, :words], sizes[:, :words]
     placed, end = placed.float().clamp(min=FINITE_NONE).flip(1), end.float().clamp(min=FINITE_NONE)  # the last word first
     sizes = sizes.flip(1)
     behind = {units: end[:, units, None].expand(-1, words)}  # sums over all ways on from a word (Q, R), by units so far
@@ -100,6 +92,7 @@ class Best:
 
     score: Tensor  # (Q, k) -inf: there is none
     count: Tensor  # (Q, k) words of it, 0 where there is none
+    units: Tensor  # (Q, k) units of these
     words: Tensor  # (Q, k, W) counted from the block's word, rising, first 0; what is beyond `count` means nothing
 
 
@@ -129,8 +122,6 @@ def best_sequences(placed: Tensor, sizes: Tensor, end: Tensor, gap_cost: Tensor 
     `gap_cost` (L,) is subtracted for a jump over at least one word behind so many units; None: there are no jumps.
     """
     units = placed.shape[2]
-    if gap_cost is None:  # what is farther than there are units cannot be reached
-        placed, sizes = placed[:, :units], sizes[:, :units]
     at_once = max(1, LARGEST // (placed.shape[1] * (units + 2) * count))
     split = (torch.split(part.detach(), at_once) for part in (placed.float(), sizes.long(), end.float()))
     cost = gap_cost.detach() if gap_cost is not None else None
@@ -164,8 +155,8 @@ def _best_of(choices: list[_Ways], count: int) -> _Ways:
     return _Ways(score[..., :count], first.gather(-1, order[..., :count]))
 
 
-def _followed(placed: Tensor, ways: _Ways, sizes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Scores, counts and words of the sequences themselves, from the block words along the ways on (Q, L + 2, R, k).
+def _followed(placed: Tensor, ways: _Ways, sizes: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Scores, counts, units and words of the sequences themselves, from the block words along the ways on (Q, L + 2, R, k).
 
     A state is the units written, the word and the rank in one number; 0, which nothing else needs, is the end of the sequence.
     """
@@ -181,4 +172,5 @@ def _followed(placed: Tensor, ways: _Ways, sizes: Tensor) -> tuple[Tensor, Tenso
     for _ in range(min(words, most - 2) - 1):
         path.append(following.gather(1, path[-1]))
     states = torch.stack(path, dim=-1)  # (Q, k, W)
-    return score, (states > 0).sum(-1).masked_fill(score == NONE, 0), states // count % words
+    number = (states > 0).sum(-1).masked_fill(score == NONE, 0)
+    return score, number, states.amax(-1) // (words * count), states // count % words

@@ -7,9 +7,8 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from anyner.architectures.generation import least_score
+from anyner.architectures.generation import least_score, resolved
 from anyner.architectures.settings import Decoding
-from anyner.overlap import resolve
 from anyner.text.align import WordEntity
 
 
@@ -21,10 +20,6 @@ def decode(proposals: Mapping[str, NDArray[Any]], sentences: int, decoding: Deco
     columns = (proposals["place"], proposals["words"], proposals["score"].astype(float))
     for (sentence, label, size), words, score in zip(*(column[kept].tolist() for column in columns), strict=True):
         key = (label, *sorted(set(words[:size])))  # in pieces the same words can be spelt more than once
-        if score >= least_score(thresholds, key[-1] - key[1] + 2 > len(key)):
+        if score >= least_score(thresholds, key[1:]):
             best[sentence][key] = max(score, best[sentence].get(key, 0.0))
-    found = [
-        [WordEntity.of_words(decoding.labels[key[0]], key[1:], score) for key, score in sorted(entities.items())]
-        for entities in best
-    ]
-    return [resolve(entities, decoding.policy) if len(entities) > 1 else entities for entities in found]
+    return resolved(best, decoding)

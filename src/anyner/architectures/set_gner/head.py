@@ -15,7 +15,7 @@ from torch.nn import functional
 from anyner.architectures import base
 from anyner.architectures.base import Losses, LossPart
 from anyner.architectures.draw import Draw
-from anyner.architectures.generation import PRETRAINED_RATE, loosest_score
+from anyner.architectures.generation import PRETRAINED_RATE, least_score
 from anyner.architectures.set_gner.config import Config, SetOptions
 from anyner.architectures.set_gner.decode import decode
 from anyner.architectures.set_gner.network import Network
@@ -27,7 +27,7 @@ from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold
 from anyner.layers.sequences import Sequences
 from anyner.layers.span_classifier import Boundaries, ReadWords, least_before_rescoring, rescored
-from anyner.layers.units import UnitEntities, Units, units_of
+from anyner.layers.units import UnitEntities, Units, WordUnits, units_of
 from anyner.text.windows import PieceCutter
 
 LEAST_LIKELY = 0.03
@@ -57,9 +57,8 @@ class Head(base.Head):
         self.settings = config
         self.network = Network(config, len(labels), encoder)
         self.inverse: Network | None = None
-        self.span_classifier = span_classifier_of(
-            config.span_classifier, encoder.width, len(labels), discontinuous=not config.contiguous
-        )
+        classes, split = len(labels), not config.contiguous
+        self.span_classifier = span_classifier_of(config.span_classifier, encoder.width, classes, discontinuous=split)
         self._tokens = (encoder.tables.tokens,)  # in a tuple: it stays the encoder's and is not registered
 
     def start(self, encoder: Encoder, cut: PieceCutter) -> None:
@@ -75,7 +74,7 @@ class Head(base.Head):
 
     def loss(self, states: States, gold: Gold, draw: Draw) -> Losses:
         config, network, units, host = self.settings, self.network, self.units(states), gold.host
-        entities = UnitEntities.in_words(host) if config.unit == "words" else UnitEntities.in_pieces(host, states.windows)
+        entities = UnitEntities.of(host, WordUnits.of(states.windows, config.unit))
         entities = entities.only(config.expressible(entities.first, entities.last, np.diff(entities.offsets)))
         if self.inverse is not None and draw.step % 2 == 0:  # the two directions take turns, step by step
             network, units, entities = self.inverse, units.mirrored(), entities.mirrored(units.lengths)
@@ -95,12 +94,12 @@ class Head(base.Head):
         for group, learned in ((targets.entities, torch.ones_like(complete)), (targets.others, complete)):
             if not len(group.sentence):
                 continue
-            sequences = Sequences.of_counts(np.bincount(group.sentence, minlength=len(complete)).tolist(), sentences.keys.device)
+            sequences = Sequences.of(group.sentence, len(complete), sentences.keys.device)
             inputs, symbols = states.placed(group.inputs), states.placed(group.targets)  # (N, T) each
-            log = network.log_probabilities(sentences, sequences, network(sentences, sequences, inputs), inputs[:, 0], inputs)
+            hidden = network(sentences, sequences, inputs, inputs[:, 0])
+            log = network.log_probabilities(sentences, sequences, hidden, inputs[:, 0], inputs)
             real = (symbols != IGNORED) & learned[sequences.sentence][:, None]
-            most = network.first_unit if self.settings.contiguous else None  # the only unit that can follow has one symbol
-            loss = -log.gather(2, symbols.clamp(0, most)[..., None])[..., 0]  # (N, T)
+            loss = -log.gather(2, symbols.clamp(min=0)[..., None])[..., 0]  # (N, T)
             total, count = total + torch.where(real, loss, 0.0).sum(), count + real.sum()
         return LossPart(total, count)
 
@@ -128,14 +127,13 @@ class Head(base.Head):
             if config.constrained and not config.contiguous and config.unit == "words":
                 reach = self.span_classifier.farthest(read, states.word_mask, LEAST_LIKELY)  # (B, M) each
                 chosen &= torch.maximum(*reach) >= 0
-        most = int(chosen.sum(1).max())  # the host waits once, for how many sequences there are
-        sentence, head = chosen.nonzero().unbind(1)  # (H,) each
-        sequences = Sequences(sentence, sentence * most + (chosen.cumsum(1) - 1)[sentence, head], len(chosen), most)
+        sequences, head = Sequences.of_mask(chosen)  # H
+        sentence = sequences.sentence  # (H,)
         least = NONE
         if "score" in thresholds:  # the score is at most the probability times the number of entities
-            least = math.log(least_before_rescoring(loosest_score(thresholds), share) / config.most_at_one_word)
+            least = math.log(least_before_rescoring(least_score(thresholds), share) / config.most_at_one_word)
         bounds = Reach(*(one[sentence, head] for one in reach)) if reach is not None else None
-        limits = Limits(options.beam, config.longest, least, options.length_power, bounds)
+        limits = Limits(options.beam, config.longest, least, not config.constrained, bounds)
         best = generate(self.network, self.network.read(units, states), sequences, head, limits)
         entities = self._proposed(best, units, sentence, begins[sentence, head], number[sentence, head])
         return self._rescored(entities, read, share)
@@ -144,12 +142,7 @@ class Head(base.Head):
         """Probability of beginning an entity, and, if any begins there, how many are taken (equation 16): (B, U) each."""
         parts, counts = self.network.detect(units.vectors)
         begins = parts[..., 0].sigmoid() if parts is not None else units.mask.float()
-        if counts is None:
-            return begins, torch.ones_like(units.mask, dtype=torch.long)
-        if options.counting == "likeliest":
-            return begins, counts[..., 1:].argmax(-1) + 1
-        reached = 1 - functional.pad(counts[..., 1:].softmax(-1).cumsum(-1), (1, 0))[..., :-1]  # (B, U, O) that n or more begin
-        return begins, 1 + (reached[..., 1:] >= options.more * reached[..., :-1]).long().cumprod(-1).sum(-1)
+        return begins, options.number_of_entities(counts) if counts is not None else units.mask.long()
 
     def _proposed(self, best: Hypotheses, units: Units, sentence: Tensor, begins: Tensor, number: Tensor) -> GeneratedEntities:
         """The best entities of each head (H,), as many as are taken there."""

@@ -11,8 +11,8 @@ from torch.nn import functional
 
 from anyner.architectures.set_gner.config import Config
 from anyner.encoding.encoder import Encoder, States
-from anyner.layers.decoder import Cache, Decoder, Memory, Norm, sinusoidal_embeddings
-from anyner.layers.decoder_weights import NewDecoder, chosen_shape, input_scale, load_decoder, position_rows
+from anyner.layers.decoder import Decoder, Memory, Norm, Past, sinusoidal_embeddings
+from anyner.layers.decoder_weights import chosen_shape, input_scale, load_decoder, position_rows
 from anyner.layers.sequences import Sequences
 from anyner.layers.spanpool import at_words
 from anyner.layers.units import Units
@@ -76,9 +76,8 @@ class Network(nn.Module):
         self.parts = _classifier(unit_width, 3) if config.parts else None
         self.occurrences = _classifier(unit_width, config.most_at_one_word + 1) if config.occurrences else None
         width = config.width or unit_width
-        new = NewDecoder(width, config.layers)
         read = width if config.reads == "words" else pieces
-        shape = chosen_shape(config.decoder, new, pretrained, dropout=config.dropout, memory_width=read, piece_width=pieces)
+        shape = chosen_shape(config.decoder, pretrained, width, config.layers, config.dropout, reads=read, norm=False)
         self.width, self.native = shape.width, config.decoder == "pretrained"
         self.scale = input_scale(pretrained) if self.native else 1.0
         self.of_vectors, self.of_embedded = (
@@ -103,12 +102,10 @@ class Network(nn.Module):
         return parts, self.occurrences(vectors).float() if self.occurrences is not None else None
 
     def read(self, units: Units, states: States, unknown: Tensor | None = None) -> Sentences:
-        assert units.embedded is not None
         words = self.vector_norm(self.of_vectors(units.vectors))  # (B, U, w)
         words = (words + self.embedded_norm(self.of_embedded(units.embedded)).to(words.dtype)) / 2
-        if self.settings.word_positions:
-            words = words + self.positions.of_units(words.shape[1]).to(words.dtype)
         if self.settings.reads == "words":
+            words = words + self.positions.of_units(words.shape[1]).to(words.dtype)
             memory = self.decoder.remember(words, units.mask if len(set(units.lengths)) > 1 else None)
         else:
             memory = self.decoder.remember(states.pieces, states.piece_mask)
@@ -118,61 +115,45 @@ class Network(nn.Module):
         keys, symbol_keys = (self.key(self.dropout(one)) for one in (words, self.symbols))
         return Sentences(inputs * self.scale, keys, symbol_keys, units.mask.sum(1), memory, unknown)
 
-    def forward(self, sentences: Sentences, sequences: Sequences, elements: Tensor) -> Tensor:
-        """All elements of sequences (N, T) at once: (N, T, w)."""
-        step = torch.arange(elements.shape[1], device=elements.device)
-        return self.decoder(self._inputs(sentences, sequences, elements, elements[:, 0], step), sequences, sentences.memory)  # type: ignore[no-any-return]
-
-    def step(self, sentences: Sentences, sequences: Sequences, first: Tensor, last: Tensor, *, at: int, cache: Cache) -> Tensor:
-        """The element `at` of sequences that began at `first` (N,) and now end with `last` (N,): (N, w)."""
-        inputs = self._inputs(sentences, sequences, last[:, None], first, torch.tensor([at], device=first.device))
-        return self.decoder.step(inputs[:, 0], at, sequences, sentences.memory, cache)
-
-    def _inputs(self, sentences: Sentences, sequences: Sequences, elements: Tensor, first: Tensor, step: Tensor) -> Tensor:
+    def forward(self, sentences: Sentences, at: Sequences, elements: Tensor, first: Tensor, past: Past | None = None) -> Tensor:
+        """All elements (N, T) of sequences that began at `first` (N,), or with a `past` only the next one: (N, T, w)."""
         place = elements if self.settings.constrained else elements + self.first_unit
-        embedded = at_words(sentences.inputs, sequences.sentence[:, None], place)  # (N, T, w)
-        return embedded + self.positions.of_sequences(first, step).to(embedded.dtype)
+        embedded = at_words(sentences.inputs, at.sentence[:, None], place)  # (N, T, w)
+        step = torch.arange(elements.shape[1], device=elements.device) + (past[0] if past is not None else 0)
+        inputs = embedded + self.positions.of_sequences(first, step).to(embedded.dtype)
+        return self.decoder(inputs, at, sentences.memory, past=past)  # type: ignore[no-any-return]
 
-    def log_probabilities(
-        self, sentences: Sentences, sequences: Sequences, states: Tensor, first: Tensor, last: Tensor
-    ) -> Tensor:
-        """Of every symbol behind sequences that began at `first` (N,), at each of their elements `last` (N, T), float32.
+    def log_probabilities(self, sentences: Sentences, at: Sequences, states: Tensor, first: Tensor, last: Tensor) -> Tensor:
+        """Of every symbol and unit behind sequences that began at `first` (N,), at each of their elements `last` (N, T).
 
-        (N, T, symbols + units); in contiguous settings only the next unit may follow: (N, T, symbols + 1).
+        (N, T, symbols + units), float32.
         """
         query = self.query(self.dropout(states)) * self.sharpness  # (N, T, w)
         symbols = query @ sentences.symbol_keys.T + self.symbol_bias.to(query.dtype)  # (N, T, symbols)
-        if self.settings.contiguous:
-            following = (last + 1).clamp(max=sentences.keys.shape[1] - 1)
-            units = (query * at_words(sentences.keys, sequences.sentence[:, None], following)).sum(-1, keepdim=True)  # (N, T, 1)
-            candidates = (last + 1)[..., None]  # (N, T, 1)
-        else:
-            units = sequences.from_grid(sequences.to_grid(query) @ sentences.keys.transpose(1, 2), last.shape[1])  # (N, T, U)
-            candidates = torch.arange(units.shape[-1], device=last.device)  # (U,)
-            if self.distances is not None:
-                away = (candidates - last[..., None] - 1).clamp(0, len(self.distances) - 1)  # (N, T, U)
-                units = units + (query @ self.distances.T.to(query.dtype)).gather(2, away)
-        allowed = self.legal(first[:, None], last, sentences.lengths[sequences.sentence][:, None], candidates)
+        units = at.from_grid(at.to_grid(query) @ sentences.keys.transpose(1, 2), last.shape[1])  # (N, T, U)
+        if self.distances is not None:
+            away = torch.arange(units.shape[-1], device=last.device) - last[..., None] - 1  # (N, T, U)
+            units = units + (query @ self.distances.T.to(query.dtype)).gather(2, away.clamp(0, len(self.distances) - 1))
+        allowed = self.legal(first[:, None], last, sentences.lengths[at.sentence][:, None], units.shape[-1])
         if sentences.unknown is not None:
-            allowed[..., : self.labels] &= ~sentences.unknown[sequences.sentence][:, None]
+            allowed[..., : self.labels] &= ~sentences.unknown[at.sentence][:, None]
         return torch.cat([symbols, units], dim=-1).float().masked_fill(~allowed, ILLEGAL).log_softmax(-1)
 
-    def legal(self, first: Tensor, last: Tensor, lengths: Tensor, candidates: Tensor) -> Tensor:
-        """Symbols that may follow sequences that began at unit `first` and now end with `last` (…): (…, symbols + U) bool.
+    def legal(self, first: Tensor, last: Tensor, lengths: Tensor, units: int) -> Tensor:
+        """What may follow sequences that began at unit `first` and now end with `last` (N, T): (N, T, symbols + units) bool.
 
         Any symbol if sequences are not constrained. Else a later unit, a label, or "no entity" and "fragment" at the start.
-        `lengths` are the units of the sequences' sentences; `candidates` (…, U) or (U,) the units to choose from.
+        `lengths` are the units of the sequences' sentences.
         """
-        config = self.settings
         first, last, lengths = (one.expand_as(last)[..., None] for one in (first, last, lengths))
-        symbols = torch.ones(*last.shape[:-1], self.first_unit, dtype=torch.bool, device=last.device)
-        units = (candidates < lengths).expand(*last.shape[:-1], candidates.shape[-1])
-        if config.constrained:
-            assert config.farthest is not None, "the settings were not fitted to a corpus"
+        unit = torch.arange(units, device=last.device)
+        symbols, allowed = torch.ones_like(last.expand(-1, -1, self.first_unit), dtype=torch.bool), unit < lengths
+        if self.settings.constrained:
+            assert self.settings.farthest is not None, "the settings were not fitted to a corpus"
             symbols[..., self.labels :] = first == last
-            later = (candidates == last + 1) if config.contiguous else (candidates > last)  # (…, U)
-            units = units & later & (candidates - first < config.farthest)
-        return torch.cat([symbols, units], dim=-1)
+            later = unit == last + 1 if self.settings.contiguous else unit > last
+            allowed = allowed & later & (unit - first < self.settings.farthest)
+        return torch.cat([symbols, allowed], dim=-1)
 
     @torch.no_grad()
     def start(self, labels: Sequence[str], encoder: Encoder, cut: PieceCutter) -> None:

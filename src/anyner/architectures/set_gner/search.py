@@ -34,7 +34,8 @@ class Limits:
     longest: int
     least: float = NONE
     """What is less probable than this, as a logarithm, is given up: it only gets less probable."""
-    length_power: float = 0.0
+    by_length: bool = False
+    """Whether sequences rank by log probability over their length (the paper), or by probability."""
     reach: Reach | None = None
     """None: entities may reach anywhere."""
 
@@ -70,11 +71,11 @@ class Hypotheses:
 
     def hopeless(self, heads: Tensor, alive: Tensor) -> Tensor:
         """Which unfinished sequences (A, S) can no longer become one of the best: what follows only makes them less probable."""
-        at_best: Tensor = alive / self.longest**self.limits.length_power
+        at_best = alive / self.longest if self.limits.by_length else alive
         return (alive < self.limits.least) | (at_best <= self._rank(self.log[heads, -1:], self.size[heads, -1:]))
 
     def _rank(self, log: Tensor, size: Tensor) -> Tensor:
-        return log / size.clamp(min=1).pow(self.limits.length_power)
+        return log / size.clamp(min=1) if self.limits.by_length else log
 
     def read_labels(self, labels: int, symbols: int) -> None:
         """Splits sequences that were ended by an end symbol at the first symbol that is no unit.
@@ -96,8 +97,9 @@ def generate(network: Network, sentences: Sentences, sequences: Sequences, heads
     longest = min(limits.longest, sentences.keys.shape[1]) if config.constrained else limits.longest + 1
     limits = replace(limits, least=max(limits.least, ILLEGAL / 2))  # what may not follow is improbable, but not impossible
     search = Search(network, sentences, Hypotheses(len(heads), limits, longest, heads.device))
-    if len(heads) and (config.contiguous or limits.reach is not None):
-        search.in_passes(sequences, heads, limits.reach)
+    reach = Reach(heads + longest, torch.full_like(heads, -1)) if config.contiguous else limits.reach
+    if len(heads) and reach is not None:
+        search.in_passes(sequences, heads, reach)
     elif len(heads):
         search.by_beams(sequences, heads)
     if not config.constrained:
@@ -138,9 +140,9 @@ class Search:
         alive = torch.where(number == 0, 0.0, NONE).expand(len(heads), -1)  # (A, beam) at first all beams are alike
         cache = network.decoder.cache(len(sequences), best.longest, sentences.inputs)
         for step in range(best.longest):
-            first, last = history[..., 0].flatten(), history[..., step].flatten()  # (A * beam,) each
-            states = network.step(sentences, sequences, first, last, at=step, cache=cache)[:, None]  # (A * beam, 1, w)
-            log = network.log_probabilities(sentences, sequences, states, first, last[:, None])[:, 0]  # (A * beam, symbols + U)
+            first, last = history[..., 0].flatten(), history[..., step].view(-1, 1)  # (A * beam,) and (A * beam, 1)
+            states = network(sentences, sequences, last, first, (step, cache))  # (A * beam, 1, w)
+            log = network.log_probabilities(sentences, sequences, states, first, last)[:, 0]  # (A * beam, symbols + U)
             total = alive[..., None] + log.view(*alive.shape, -1)  # (A, beam, symbols + U)
             best.add(active, total[..., ends], step + 1, history)
             if step + 1 == best.longest:
@@ -155,26 +157,22 @@ class Search:
             left = (alive > NONE).any(1).nonzero()[:, 0]  # (A',) the one wait of a step
             if not len(left):
                 break
-            cache = cache.reordered((left[:, None] * beam + parent[left]).flatten())
+            cache = cache.index_select(2, (left[:, None] * beam + parent[left]).flatten())
             sequences = sequences[(left[:, None] * beam + number).flatten()]
             active, alive, history = active[left], alive[left], history[left]
 
-    def in_passes(self, sequences: Sequences, heads: Tensor, reach: Reach | None) -> None:
+    def in_passes(self, sequences: Sequences, heads: Tensor, reach: Reach) -> None:
         """Contiguous entities in one pass, and discontinuous ones in one more for each gap, where there may be any."""
-        steps, given = min(self.best.longest, self.network.settings.farthest or self.best.longest), torch.zeros_like(heads)
-        if reach is not None:
-            farthest = int((torch.maximum(reach.contiguous, reach.discontinuous - 2) - heads).max())  # the host waits
-            steps = max(1, min(steps, farthest + 1))
+        farthest = int((torch.maximum(reach.contiguous, reach.discontinuous - 2) - heads).max())  # the host waits
+        steps = max(1, min(self.best.longest, self.network.settings.farthest or self.best.longest, farthest + 1))
+        number, given = torch.arange(len(heads), device=heads.device), torch.zeros_like(heads)[:, None]
         units = heads[:, None, None] + torch.arange(self.best.longest, device=heads.device)  # (H, 1, L)
-        number = torch.arange(len(heads), device=heads.device)
-        runs = Runs(number, sequences, units, given[:, None], given[:, None].float())
-        going_on = self._score(runs, steps, reach.contiguous if reach is not None else None)
-        if reach is not None:
-            split = (reach.discontinuous >= heads + 2).nonzero()[:, 0]  # (G,) room for a gap and a unit behind it
-            runs = Runs(split, sequences[split], units[split], runs.given[split], runs.log[split])
-            self._over_gaps(runs, going_on[split], reach.discontinuous[split])
+        going_on = self._score(Runs(number, sequences, units, given, given.float()), steps, reach.contiguous)
+        split = (reach.discontinuous >= heads + 2).nonzero()[:, 0]  # (G,) room for a gap and a unit behind it
+        runs = Runs(split, sequences[split], units[split], given[split], given[split].float())
+        self._over_gaps(runs, going_on[split], reach.discontinuous[split])
 
-    def _score(self, runs: Runs, steps: int, reach: Tensor | None) -> Tensor:
+    def _score(self, runs: Runs, steps: int, reach: Tensor) -> Tensor:
         """Adds every entity that ends with one of the first `steps` elements of a run, from the last given one to the reach (H,).
 
         Returns the log probabilities of continuing with each unit instead: (H, S, T, U).
@@ -183,18 +181,16 @@ class Search:
         number = torch.arange(steps, device=runs.units.device)
         real = runs.units.clamp(max=sentences.keys.shape[1] - 1)  # (H, S, L)
         last, inside = runs.units[..., :steps], real[..., :steps].flatten(0, 1)  # (H, S, T), (H * S, T)
-        states = network(sentences, runs.sequences, inside)
+        states = network(sentences, runs.sequences, inside, inside[:, 0])
         log = network.log_probabilities(sentences, runs.sequences, states, inside[:, 0], inside)  # (H * S, T, symbols + U)
         log = log.view(count, per_head, steps, -1)
-        units = log[..., network.first_unit :]  # (H, S, T, U), in contiguous settings the next one alone
-        next_one = inside[:, 1:, None].view(count, per_head, steps - 1, 1)
-        next_one = torch.zeros_like(next_one) if network.settings.contiguous else next_one
-        following = units[..., :-1, :].gather(3, next_one)[..., 0]  # (H, S, T - 1)
+        units = log[..., network.first_unit :]  # (H, S, T, U)
+        following = units[..., :-1, :].gather(3, real[..., 1:steps, None])[..., 0]  # (H, S, T - 1)
         following = following.masked_fill(number[:-1] < runs.given[..., None], 0.0)  # what is given counts already
         before = runs.log[..., None] + functional.pad(following.cumsum(2), (1, 0))  # (H, S, T)
         length = sentences.lengths[runs.sequences.sentence].view(count, per_head, 1)
         before = before.masked_fill((last >= length) | (number < runs.given[..., None]), NONE)
-        ends = before if reach is None else before.masked_fill(last > reach[:, None, None], NONE)
+        ends = before.masked_fill(last > reach[:, None, None], NONE)
         labelled = (ends[..., None] + log[..., : network.labels]).flatten(1, 2)  # (H, S * T, labels)
         spelt = real[:, :, None].expand(-1, -1, steps, -1).flatten(1, 2)  # (H, S * T, L)
         self.best.add(runs.heads, labelled, (number + 1).repeat(per_head), spelt)

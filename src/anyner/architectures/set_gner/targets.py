@@ -32,15 +32,6 @@ class SequenceTargets:
     inputs: Integers  # (N, T) padded with the first unit
     targets: Integers  # (N, T) padded with IGNORED
 
-    def with_end(self, labels: int, symbols: int) -> SequenceTargets:
-        """The last target is read as well, and the end symbol follows it."""
-        number, size = np.arange(len(self.sentence)), (self.targets != IGNORED).sum(1)
-        inputs = np.concatenate([self.inputs, self.inputs[:, :1]], axis=1)
-        targets = np.pad(self.targets, ((0, 0), (0, 1)), constant_values=IGNORED)
-        inputs[number, size] = self.targets[number, size - 1] - symbols
-        targets[number, size] = labels + END
-        return SequenceTargets(self.sentence, inputs, targets)
-
 
 @dataclass(frozen=True, slots=True)
 class Targets:
@@ -56,31 +47,31 @@ def targets_of(entities: UnitEntities, lengths: Sequence[int], labels: int, conf
     """The targets of sentences of so many units."""
     assert config.most_at_one_word is not None, "the settings were not fitted to a corpus"
     symbols = config.symbols(labels)
-    shape = (len(lengths), max(lengths))
+    shape, sizes = (len(lengths), max(lengths)), np.diff(entities.offsets)
     parts = np.zeros((*shape, 3), dtype=np.float32)
     parts[entities.sentence, entities.first, 0] = 1
     parts[entities.sentence, entities.last, 1] = 1
-    parts[np.repeat(entities.sentence, np.diff(entities.offsets)), entities.units, 2] = 1
+    parts[np.repeat(entities.sentence, sizes), entities.units, 2] = 1
     occurrences = np.zeros(shape, dtype=np.int64)
     np.add.at(occurrences, (entities.sentence, entities.first), 1)
-    groups = _entity_sequences(entities, symbols), _other_sequences(parts, np.array(lengths), labels)
-    of_entities, of_others = groups if config.constrained else (group.with_end(labels, symbols) for group in groups)
+    sentence, unit = ((parts[..., 0] == 0) & (np.arange(shape[1]) < np.array(lengths)[:, None])).nonzero()  # (N,) each
+    answers = labels + np.where(parts[sentence, unit, 2] > 0, FRAGMENT, NO_ENTITY)
+    end = None if config.constrained else labels + END
+    of_entities = _sequences(entities.sentence, entities.units, sizes, entities.label, symbols=symbols, end=end)
+    of_others = _sequences(sentence, unit, np.ones_like(unit), answers, symbols=symbols, end=end)
     return Targets(of_entities, of_others, np.minimum(occurrences, config.most_at_one_word), parts)
 
 
-def _entity_sequences(entities: UnitEntities, symbols: int) -> SequenceTargets:
-    sizes = np.diff(entities.offsets)
-    real = np.arange(sizes.max(initial=1)) < sizes[:, None]  # (E, T)
-    inputs = np.broadcast_to(entities.first[:, None], real.shape).copy()
-    inputs[real] = entities.units
-    targets = np.full(real.shape, IGNORED, dtype=np.int64)
-    targets[:, :-1][real[:, 1:]] = inputs[:, 1:][real[:, 1:]] + symbols
-    targets[np.arange(len(sizes)), sizes - 1] = entities.label
-    return SequenceTargets(entities.sentence, inputs, targets)
-
-
-def _other_sequences(parts: Floats, lengths: Integers, labels: int) -> SequenceTargets:
-    begins, belongs = parts[..., 0] > 0, parts[..., 2] > 0  # (B, U) each
-    sentence, unit = (~begins & (np.arange(parts.shape[1]) < lengths[:, None])).nonzero()
-    targets = labels + np.where(belongs[sentence, unit], FRAGMENT, NO_ENTITY)
-    return SequenceTargets(sentence, unit[:, None], targets[:, None])
+def _sequences(
+    sentence: Integers, units: Integers, sizes: Integers, answers: Integers, *, symbols: int, end: int | None
+) -> SequenceTargets:
+    """So many (N,) of the units (W,) each, then an answer (N,), then the end symbol if there is one."""
+    number, more = np.arange(len(sizes)), 1 if end is None else 2
+    place = np.arange(sizes.max(initial=1) + more)
+    elements = np.zeros((len(sizes), len(place)), dtype=np.int64)
+    elements[place < sizes[:, None]] = units
+    elements[number, sizes] = answers - symbols
+    if end is not None:
+        elements[number, sizes + 1] = end - symbols
+    targets = np.where(place[1:] < sizes[:, None] + more, elements[:, 1:] + symbols, IGNORED)
+    return SequenceTargets(sentence, np.where(targets == IGNORED, elements[:, :1], elements[:, :-1]), targets)

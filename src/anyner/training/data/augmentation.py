@@ -18,7 +18,6 @@ from anyner.document import Document, Entity
 from anyner.text.align import WordEntity, to_words
 from anyner.text.config import TextConfig
 from anyner.text.windows import words_of
-from anyner.training.config import AugmentationConfig
 
 Side = Literal["end", "start"]
 _Key = tuple[str, frozenset[str] | None, Side, tuple[str, ...]]
@@ -36,6 +35,7 @@ learn to skip to the last word."""
 _PASSES = 3
 """How often every entity is tried until there are enough sentences."""
 _CONJUNCTIONS = ("and", "and", "and", "or")
+_MOST_CONJUNCTS = 6
 _SIDES: tuple[Side, Side] = ("end", "start")
 
 
@@ -62,45 +62,46 @@ class _Conjunct:
         return self.label, self.annotated, side, tuple(word.casefold() for word in common)
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """An entity in its sentence, and the side that its partners share."""
-
-    sentence: _Sentence
-    entity: WordEntity
-    own: _Conjunct
-    side: Side
-
-
-def augmented(documents: Sequence[Document], config: AugmentationConfig, text: TextConfig, seed: int = 0) -> tuple[Document, ...]:
-    """New sentences, at most the share of the documents that `config.coordination` asks for.
+def augmented(documents: Sequence[Document], share: float, text: TextConfig, seed: int = 0) -> tuple[Document, ...]:
+    """New sentences, at most that share of the documents.
 
     The first or the last words are shared as often as in the documents' own discontinuous entities.
     """
-    if not config.coordination:
+    if not share:
         return ()
     sentences = [sentence for document in documents if (sentence := _in_words(document, text)) is not None]
-    several = [(one, e, _conjunct(one, e)) for one in sentences for e in one.entities if _of_several_words(e)]
+    several = [_Place(one, e, _conjunct(one, e)) for one in sentences for e in one.entities if _of_several_words(e)]
     partners: dict[_Key, list[_Conjunct]] = defaultdict(list)
-    for _, _, conjunct in several:
+    for place in several:
         for side in _SIDES:
             for shared in (1, 2):
-                partners[conjunct.key(side, shared)].append(conjunct)
+                partners[place.own.key(side, shared)].append(place.own)
     random, at_the_end = np.random.default_rng(seed), _share_at_the_end(sentences)
-    wanted = round(config.coordination * len(documents))
+    wanted = round(share * len(documents))
     new: list[Document] = []
     for number in chain.from_iterable(random.permutation(len(several)).tolist() for _ in range(_PASSES)):
         if len(new) >= wanted:
             break
-        sentence, entity, conjunct = several[number]
-        place = _Place(sentence, entity, conjunct, "end" if random.random() < at_the_end else "start")
+        place, side = several[number], _SIDES[random.random() >= at_the_end]
         shared = 2 if random.random() < _TWO_SHARED else 1
-        several_partners = random.random() < _MORE_THAN_TWO and config.conjuncts > 2
-        count = int(random.integers(2, config.conjuncts)) if several_partners else 1
-        coordination = _coordination(place, partners[conjunct.key(place.side, shared)], count, random)
+        count = int(random.integers(2, _MOST_CONJUNCTS)) if random.random() < _MORE_THAN_TWO else 1
+        coordination = _coordination(place, side, partners[place.own.key(side, shared)], count, random)
         if coordination is not None:
             new.append(coordination)
     return tuple(new)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """An entity in its sentence."""
+
+    sentence: _Sentence
+    entity: WordEntity
+    own: _Conjunct
+
+    @property
+    def others(self) -> list[WordEntity]:
+        return [one for one in self.sentence.entities if one is not self.entity]
 
 
 def _of_several_words(entity: WordEntity) -> bool:
@@ -111,7 +112,7 @@ def _in_words(document: Document, text: TextConfig) -> _Sentence | None:
     """None for documents that cannot be rewritten word by word."""
     spans = list(words_of(document, text))
     aligned = to_words(document.entities, [start for start, _ in spans], [end for _, end in spans])
-    if aligned.misaligned or document.pos is not None or not aligned.entities:
+    if aligned.misaligned or not aligned.entities:
         return None
     return _Sentence(document, tuple(document.text[start:end] for start, end in spans), tuple(aligned.entities))
 
@@ -123,8 +124,10 @@ def _conjunct(sentence: _Sentence, entity: WordEntity) -> _Conjunct:
     return _Conjunct(entity.label, sentence.words[first : last + 1], inside, sentence.document.labels)
 
 
-def _shifted(entity: WordEntity, by: int) -> WordEntity:
-    return replace(entity, fragments=tuple((start + by, end + by) for start, end in entity.fragments))
+def _shifted(entity: WordEntity, by: int, from_word: int = 0) -> WordEntity:
+    """The entity with its fragments from that word on moved by so many words."""
+    moved = ((start + by, end + by) if start >= from_word else (start, end) for start, end in entity.fragments)
+    return replace(entity, fragments=tuple(moved))
 
 
 def _share_at_the_end(sentences: Sequence[_Sentence]) -> float:
@@ -139,9 +142,11 @@ def _share_at_the_end(sentences: Sequence[_Sentence]) -> float:
     return (counts["end"] + 1) / (counts["end"] + counts["start"] + 2)
 
 
-def _coordination(place: _Place, candidates: Sequence[_Conjunct], count: int, random: np.random.Generator) -> Document | None:
+def _coordination(
+    place: _Place, side: Side, candidates: Sequence[_Conjunct], count: int, random: np.random.Generator
+) -> Document | None:
     """The sentence with up to `count` partners; None where none fits or another entity is in the way."""
-    own, side = place.own, place.side
+    own = place.own
     partners: list[_Conjunct] = []
     for choice in random.integers(len(candidates), size=_TRIES * count).tolist():
         partner = candidates[choice]
@@ -153,31 +158,22 @@ def _coordination(place: _Place, candidates: Sequence[_Conjunct], count: int, ra
     if not partners or any(_touches(one, len(partner.words), shared, side) for partner in partners for one in partner.inner):
         return None
     word = place.entity.last + 1 - (shared if side == "end" else 0)
-    others = (one for one in place.sentence.entities if one is not place.entity)
-    if any(start < word < end for one in others for start, end in one.fragments):
+    if any(start < word < end for one in place.others for start, end in one.fragments):
         return None
-    insertion = _Insertion(word, shared, tuple(partners), _CONJUNCTIONS[int(random.integers(len(_CONJUNCTIONS)))])
-    return _rewritten(place, insertion)
+    conjunction = _CONJUNCTIONS[int(random.integers(len(_CONJUNCTIONS)))]
+    before = [","] * (len(partners) - 1) + [conjunction]
+    return _rewritten(place, side, word, shared, list(zip(before, partners, strict=True)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Insertion:
-    word: int
-    """Before which word of the sentence."""
-    shared: int
-    """Words that all conjuncts have in common."""
-    partners: tuple[_Conjunct, ...]
-    conjunction: str
-
-
-def _rewritten(place: _Place, insertion: _Insertion) -> Document:
-    sentence, entity, word, shared = place.sentence, place.entity, insertion.word, insertion.shared
-    at_the_end = place.side == "end"
+def _rewritten(place: _Place, side: Side, word: int, shared: int, partners: Sequence[tuple[str, _Conjunct]]) -> Document:
+    """The sentence with partners, each after its comma or conjunction, before that word; all share so many words on that side."""
+    entity, document, words = place.entity, place.sentence.document, place.sentence.words
+    at_the_end = side == "end"
     inserted: list[str] = []
     found: list[WordEntity] = []
     parts: list[tuple[int, int]] = []  # the own words of each partner
-    for number, partner in enumerate(insertion.partners, 1):
-        inserted.append(insertion.conjunction if number == len(insertion.partners) else ",")
+    for joining, partner in partners:
+        inserted.append(joining)
         begin = word + len(inserted)
         inserted.extend(partner.words[:-shared] if at_the_end else partner.words[shared:])
         parts.append((begin, word + len(inserted)))
@@ -189,22 +185,15 @@ def _rewritten(place: _Place, insertion: _Insertion) -> Document:
     else:
         common = (entity.first, entity.first + shared)
         found.extend([entity, *(WordEntity(entity.label, _fragments(common, part)) for part in parts)])
-    found.extend(_behind(one, word, more) for one in sentence.entities if one is not entity)
-    document = sentence.document
+    found.extend(_shifted(one, more, from_word=word) for one in place.others)
     return Document.from_words(
-        (*sentence.words[:word], *inserted, *sentence.words[word:]),
+        (*words[:word], *inserted, *words[word:]),
         (Entity(one.label, one.fragments) for one in dict.fromkeys(found)),
         id=f"{document.id}+",
         labels=document.labels,
         before=document.before,
         after=document.after,
     )
-
-
-def _behind(entity: WordEntity, word: int, more: int) -> WordEntity:
-    """The entity after so many words are inserted before that word."""
-    fragments = tuple((start + more, end + more) if start >= word else (start, end) for start, end in entity.fragments)
-    return replace(entity, fragments=fragments)
 
 
 def _fragments(one: tuple[int, int], other: tuple[int, int]) -> tuple[tuple[int, int], ...]:
@@ -220,7 +209,7 @@ def _differ(one: _Conjunct, other: _Conjunct, side: Side) -> bool:
 def _alike(one: _Conjunct, other: _Conjunct, side: Side) -> int:
     """Number of words that both share on that side; the innermost is a real word: no coordination leaves out half of a hyphen."""
     shared = _run(one, other, side)
-    while shared and not _is_word(shared[-1]):
+    while shared and not (len(shared[-1]) >= _SHORTEST_SHARED and shared[-1].isalpha()):
         shared.pop()
     return len(shared)
 
@@ -230,10 +219,6 @@ def _run(one: _Conjunct, other: _Conjunct, side: Side) -> list[str]:
     step = -1 if side == "end" else 1
     pairs = zip(one.words[::step], other.words[::step], strict=False)
     return [word for word, _ in takewhile(lambda pair: pair[0].casefold() == pair[1].casefold(), pairs)]
-
-
-def _is_word(word: str) -> bool:
-    return len(word) >= _SHORTEST_SHARED and word.isalpha()
 
 
 def _touches(inner: WordEntity, words: int, shared: int, side: Side) -> bool:

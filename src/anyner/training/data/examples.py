@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from anyner.architectures.settings import HeadConfig
 from anyner.corpora.corpus import Problem, summary
 from anyner.document import Document
 from anyner.encoding.examples import Example, WindowSoftLabels
+from anyner.inference.config import ModelConfig
 from anyner.inference.recognizer import Recognizer
 from anyner.text.align import WordEntity, to_words
 from anyner.text.config import TextConfig
 from anyner.text.windows import Window, words_of
-from anyner.training.config import DataConfig
-from anyner.training.data.soft_labels import DocumentSoftLabels
-from anyner.training.data.splits import Splits
+from anyner.training.data.splits import DocumentSoftLabels, Splits
+
+_SOFT_LABEL_WEIGHT = 0.5
+"""Weight of the soft labels in the targets; gold has the rest."""
 
 
 @dataclass(slots=True)
@@ -52,70 +54,41 @@ class DataCheck:
 
 
 def training_examples(
-    recognizer: Recognizer, data: Splits, entities: Sequence[Sequence[WordEntity]], config: DataConfig, check: DataCheck
+    recognizer: Recognizer, data: Splits, entities: Sequence[Sequence[WordEntity]], oversample: int, check: DataCheck
 ) -> list[Example]:
-    """An example for each window of each training document. `entities` are those of each document, in words."""
+    """An example for each window of each training document. `entities` are those of each document, in words.
+
+    Those with discontinuous entities are seen `oversample` times in an epoch, unless they come from augmentation.
+    """
+    config, head = recognizer.config, recognizer.model.head.config
     examples: list[Example] = []
     soft_labels = data.soft_labels or (None,) * len(data.train)
-    first_augmented = len(data.train) - data.augmented
     for place, (document, gold, soft) in enumerate(zip(data.train, entities, soft_labels, strict=True)):
         windows = recognizer.windows([document])
-        note_unreachable(check, recognizer.model.head.config, windows, gold)
-        own = _document_examples(recognizer, document, windows, gold, _soft_entities(document, soft, recognizer, config))
-        examples += own if place >= first_augmented else _oversampled(own, config.oversample_discontinuous)
-    _note_dev(check, data, recognizer.config.labels)
+        note_unreachable(check, head, windows, gold)
+        # a label that the document has is annotated, whatever its `labels` say
+        annotated = None if document.labels is None else document.labels | {entity.label for entity in document.entities}
+        times = oversample if place < len(data.train) - data.augmented else 1
+        for window, of_window in zip(windows, _soft_labels(document, soft, windows, config), strict=True):
+            example = Example.of(window, entities_in(window, gold), config.labels, annotated, of_window)
+            examples.append(replace(example, source=document.doc, times=1 if example.entities.contiguous.all() else times))
+    sources = {document.doc for document in data.train} - {None}
+    check.dev_from_train = sum(document.doc in sources for document in data.dev)
+    check.unknown_labels.update(e.label for document in data.dev for e in document.entities if e.label not in config.labels)
     return examples
 
 
-@dataclass(frozen=True, slots=True)
-class _SoftEntities:
-    entities: Sequence[WordEntity]
-    weight: float
-    covers_discontinuous: bool
-
-    def in_window(self, window: Window, labels: Sequence[str]) -> WindowSoftLabels:
-        return WindowSoftLabels.of(entities_in(window, self.entities), labels, self.weight, self.covers_discontinuous)
-
-
-def _soft_entities(
-    document: Document, soft: DocumentSoftLabels | None, recognizer: Recognizer, config: DataConfig
-) -> _SoftEntities | None:
+def _soft_labels(
+    document: Document, soft: DocumentSoftLabels | None, windows: Sequence[Window], config: ModelConfig
+) -> list[WindowSoftLabels | None]:
+    """Those of each window."""
     if soft is None:
-        return None
-    in_words = word_entities(replace(document, entities=soft.entities), recognizer.config.text, DataCheck())
-    return _SoftEntities(in_words, config.soft_label_weight, soft.covers_discontinuous)
-
-
-def _document_examples(
-    recognizer: Recognizer,
-    document: Document,
-    windows: Sequence[Window],
-    gold: Sequence[WordEntity],
-    soft: _SoftEntities | None,
-) -> list[Example]:
-    labels = recognizer.config.labels
-    # a label that the document has is annotated, whatever its `labels` say
-    annotated = None if document.labels is None else document.labels | {entity.label for entity in document.entities}
+        return [None] * len(windows)
+    predicted = word_entities(replace(document, entities=soft.entities), config.text, DataCheck())
     return [
-        replace(
-            Example.of(
-                window, entities_in(window, gold), labels, annotated, None if soft is None else soft.in_window(window, labels)
-            ),
-            source=document.doc,
-        )
+        WindowSoftLabels.of(entities_in(window, predicted), config.labels, _SOFT_LABEL_WEIGHT, soft.covers_discontinuous)
         for window in windows
     ]
-
-
-def _oversampled(examples: Sequence[Example], times: int) -> Iterator[Example]:
-    """Examples with discontinuous entities are seen so many times in an epoch."""
-    return (example if example.contiguous.all() else replace(example, times=times) for example in examples)
-
-
-def _note_dev(check: DataCheck, data: Splits, labels: Sequence[str]) -> None:
-    sources = {document.doc for document in data.train} - {None}
-    check.dev_from_train = sum(document.doc in sources for document in data.dev)
-    check.unknown_labels.update(e.label for document in data.dev for e in document.entities if e.label not in labels)
 
 
 def word_entities(document: Document, text: TextConfig, check: DataCheck) -> list[WordEntity]:
@@ -140,14 +113,12 @@ def note_unreachable(check: DataCheck, config: HeadConfig, windows: Sequence[Win
     """Counts gold that no window holds whole, or that the architecture's settings cannot express."""
     reached: set[WordEntity] = set()
     for window in windows:
-        inside = entities_in(window, entities)
-        sizes = [len(pieces) for pieces in window.pieces]
-        for entity, reason in zip(inside, config.unreachable(inside, sizes), strict=True):
-            shift = window.first_word
-            whole = replace(entity, fragments=tuple((start + shift, end + shift) for start, end in entity.fragments))
-            if whole not in reached:
-                reached.add(whole)
+        first, stop = window.first_word, window.first_word + len(window.words)
+        whole = [entity for entity in entities if first <= entity.first and entity.last < stop]
+        reasons = config.unreachable(entities_in(window, whole), [len(pieces) for pieces in window.pieces])
+        for entity, reason in zip(whole, reasons, strict=True):
+            if entity not in reached:
+                reached.add(entity)
                 check.unreachable.update([reason] if reason else [])
-    missed = len(entities) - len(reached)
-    if missed:
+    if missed := len(entities) - len(reached):
         check.unreachable["longer than a window"] += missed

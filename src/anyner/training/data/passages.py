@@ -1,4 +1,5 @@
-"""Training passages of one, a few or many sentences, sampled again in each epoch, because real text has all these lengths.
+"""Training passages of one, a few or many sentences, sampled again in each epoch, because real text has all these lengths;
+and the batches of each epoch: passages of similar length, shuffled, the same for the same seed.
 
 A source document is read whole, in short passages, or sentence by sentence, each with the same probability.
 """
@@ -14,7 +15,8 @@ from itertools import pairwise
 import numpy as np
 
 from anyner.encoding.examples import Example
-from anyner.inference.batching import window_size
+from anyner.inference.batching import batches, window_size
+from anyner.training.config import TrainingConfig
 
 _SENTENCE_ENDS = frozenset(".!?。！？…")
 _CLOSING = frozenset("\"'”’»)]】」』")
@@ -22,6 +24,8 @@ _FEW = 4
 """Mean number of sentences in a short passage."""
 _KINDS = 3
 """Whole, in short passages, sentence by sentence."""
+_POOL = 50
+"""Batches sorted by length together: enough to save padding, few enough to keep each batch a random sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +45,6 @@ class _Sentence:
     goes_on: bool
     """Whether it follows the sentence before it in the same text; the text then decides whether a line break separates them."""
 
-    @property
-    def begins_line(self) -> bool:
-        return self.example.window.line_starts[:1] == (0,)
-
 
 class Passages:
     """The passages of every epoch of a training."""
@@ -60,7 +60,8 @@ class Passages:
             source = place if stands_for_itself else example.source
             for number, part in enumerate(parts):
                 groups[(source, *_alike(part))].append(len(self._sentences))
-                self._sentences.append(_Sentence(part, _own_size(part), goes_on=number > 0))
+                size = window_size(part.window) - len(part.window.before) - len(part.window.after)
+                self._sentences.append(_Sentence(part, size, goes_on=number > 0))
         self._groups = [(key[0], tuple(places)) for key, places in groups.items()]
 
     def of(self, epoch: int) -> list[Passage]:
@@ -113,16 +114,27 @@ class Passages:
         yield False
         for (before, place), by_chance in zip(pairwise(places), drawn[1:], strict=True):
             known = self._sentences[place].goes_on and place == before + 1
-            yield self._sentences[place].begins_line if known else by_chance
+            yield self._sentences[place].example.window.line_starts[:1] == (0,) if known else by_chance
+
+
+def epoch_batches(passages: Passages, extra: int, config: TrainingConfig, epoch: int) -> list[list[Passage]]:
+    """The batches of an epoch, counted from 0. `extra`: pieces that each row has besides those of its passage."""
+    drawn = passages.of(epoch)
+    sizes = [passages.size(passage) + extra for passage in drawn]
+    sentences = [len(passage.sentences) for passage in drawn]
+    random = np.random.default_rng([config.seed, epoch])
+    order = random.permutation(len(sizes)).tolist()
+    pool = max(1, round(_POOL * config.batch_sentences * len(sizes) / max(1, sum(sentences))))
+    plan: list[list[int]] = []
+    for start in range(0, len(order), pool):
+        sorted_pool = sorted(order[start : start + pool], key=sizes.__getitem__)
+        plan.extend(batches(sizes, sorted_pool, config.batch_tokens, config.batch_sentences, sentences))
+    return [[drawn[place] for place in plan[number]] for number in random.permutation(len(plan))]
 
 
 def _most(kind: int, sentences: int, random: np.random.Generator) -> int:
     """Most sentences of the next passage."""
     return (sentences, 1 + int(random.geometric(1 / (_FEW - 1))), 1)[kind]
-
-
-def _own_size(example: Example) -> int:
-    return window_size(example.window) - len(example.window.before) - len(example.window.after)
 
 
 def _alike(example: Example) -> tuple[Hashable, ...]:
@@ -141,8 +153,8 @@ def _cuts(example: Example) -> Iterator[int]:
     """Words at which a sentence begins: after a full stop and closing marks, or on a new line."""
     words, lines = example.window.words, frozenset(example.window.line_starts)
     covered = np.zeros(len(words) + 1, dtype=np.int64)  # whether an entity reaches from the word before into this one
-    np.add.at(covered, example.first + 1, 1)
-    np.add.at(covered, example.last + 1, -1)
+    np.add.at(covered, example.entities.first + 1, 1)
+    np.add.at(covered, example.entities.last + 1, -1)
     inside = np.cumsum(covered) > 0
     ended = False
     for place, word in enumerate(words):

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 
 from anyner.corpora.corpus import Corpus, Problem
 from anyner.corpora.joining import joined, source_documents
-from anyner.corpora.neighbours import neighbours_attached
 from anyner.corpora.reading import read, read_splits
-from anyner.corpora.source_documents import with_distinct_docs
-from anyner.corpora.synthetic import synthetic_splits
-from anyner.document import Document
+from anyner.corpora.source_documents import neighbours_attached, with_distinct_docs
+from anyner.corpora.synthetic import synthetic
+from anyner.corpora.synthetic.words import Split
+from anyner.document import Document, Entity
 from anyner.errors import AnynerError
 from anyner.text.config import TextConfig
 from anyner.training.config import DataConfig, Source
 from anyner.training.data.augmentation import augmented
-from anyner.training.data.soft_labels import DocumentSoftLabels, read_soft_labels
 
 _FEW, _WHOLE = 4, 16
 """Sentences of a short dev passage, and of a stand-in for a source document where sentences have no `doc`."""
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentSoftLabels:
+    """The soft labels of one document."""
+
+    entities: tuple[Entity, ...]
+    """Their scores are probabilities."""
+    covers_discontinuous: bool
+    """Whether any of the models could predict discontinuous entities."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +72,9 @@ def read_data(data: DataConfig, text: TextConfig, dev_trains: bool = False) -> S
 def _read_corpora(data: DataConfig) -> list[Corpus]:
     """Train, dev and test."""
     if data.synthetic is not None:
-        sizes = (data.synthetic.train, data.synthetic.dev, data.synthetic.test)
-        synthetic = synthetic_splits(sizes, data.synthetic.seed, data.synthetic.contiguous)
-        return [synthetic.train, synthetic.dev, synthetic.test]
+        train = data.synthetic.sentences
+        sizes: dict[Split, int] = {"train": train, "dev": max(1, train * 2 // 15), "test": max(1, train * 4 // 15)}
+        return [synthetic(size, contiguous=data.synthetic.contiguous, split=split) for split, size in sizes.items()]
     if data.folder is not None:
         found = read_splits(data.folder)
         if found.train is None or (found.dev is None and not data.held_out):
@@ -77,8 +87,7 @@ def _read_corpora(data: DataConfig) -> list[Corpus]:
 
 
 def _concatenated(files: Sequence[Corpus]) -> Corpus:
-    problems = tuple(problem for file in files for problem in file.problems)
-    return Corpus(tuple(document for file in files for document in file), problems)
+    return Corpus(tuple(chain.from_iterable(files)), tuple(chain.from_iterable(file.problems for file in files)))
 
 
 def _read_source(source: Source) -> Corpus:
@@ -95,18 +104,55 @@ def _read_source(source: Source) -> Corpus:
 
 def held_out(documents: Sequence[Document], share: float) -> tuple[tuple[Document, ...], tuple[Document, ...]]:
     """Train and dev: dev gets the last source documents, since new texts are more like the end of a corpus."""
-    sources = source_ids(documents)
+    # a document without `doc` is its own source, named by its number
+    sources = [one.doc if one.doc is not None else number for number, one in enumerate(documents)]
     in_order = list(dict.fromkeys(sources))
     last = set(in_order[-max(1, round(len(in_order) * share)) :])
-    train = tuple(document for document, source in zip(documents, sources, strict=True) if source not in last)
+    train, dev = (
+        tuple(document for document, source in zip(documents, sources, strict=True) if (source in last) == held)
+        for held in (False, True)
+    )
     if not train:
         raise AnynerError(f"data.held_out: a share of {share:g} leaves no document to train on")
-    return train, tuple(document for document, source in zip(documents, sources, strict=True) if source in last)
+    return train, dev
 
 
-def source_ids(documents: Sequence[Document]) -> list[str | int]:
-    """The source document (`doc`) of each document; one without `doc` is its own source, named by its number."""
-    return [document.doc if document.doc is not None else number for number, document in enumerate(documents)]
+def read_soft_labels(
+    sources: Sequence[Source], documents: Sequence[Document]
+) -> tuple[list[DocumentSoftLabels | None], list[Problem]]:
+    """The soft labels of each document, None where no file has its text; and the files' problems.
+
+    Several predictions of one text are averaged; a missing entity counts as 0. For discontinuous entities only files that have
+    any are averaged: models behind the others cannot express them.
+    """
+    predicted: dict[str, list[DocumentSoftLabels]] = defaultdict(list)
+    problems: list[Problem] = []
+    for source in sources:
+        corpus = read(source.path, source.format)
+        problems.extend(corpus.problems)
+        discontinuous = any(entity.discontinuous for document in corpus for entity in document.entities)
+        for document in corpus:
+            predicted[document.text].append(DocumentSoftLabels(document.entities, discontinuous))
+    found = [_averaged(predicted[document.text]) if document.text in predicted else None for document in documents]
+    if all(soft is None for soft in found):
+        raise AnynerError(
+            f"data.soft_labels: {sources[0].path} has none of the training texts: were they predicted on other data?"
+        )
+    if not any(soft.entities for soft in found if soft is not None):
+        raise AnynerError(f"data.soft_labels: {sources[0].path} has no entity in the training texts: its models learned nothing")
+    return found, problems
+
+
+def _averaged(predictions: Sequence[DocumentSoftLabels]) -> DocumentSoftLabels:
+    total: dict[tuple[str, object], float] = defaultdict(float)
+    by_key: dict[tuple[str, object], Entity] = {}
+    for entity in (entity for one in predictions for entity in one.entities):
+        by_key[entity.key] = entity
+        total[entity.key] += 1.0 if entity.score is None else min(1.0, max(0.0, entity.score))
+    covering = sum(one.covers_discontinuous for one in predictions)
+    models = (len(predictions), covering)  # that could have predicted an entity, by whether it is discontinuous
+    averaged = tuple(replace(entity, score=total[key] / models[entity.discontinuous]) for key, entity in by_key.items())
+    return DocumentSoftLabels(averaged, covers_discontinuous=covering > 0)
 
 
 def dev_passages(documents: Sequence[Document], passages: bool = True) -> tuple[Document, ...]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
 
 from anyner.architectures.settings import CorpusStatistics, Shape
-from anyner.document import Document
 from anyner.encoding.encoder import Encoder
 from anyner.encoding.pretrained import is_encoder_half
 from anyner.inference.recognizer import window_pieces
@@ -28,45 +26,27 @@ def corpus_statistics(
 ) -> CorpusStatistics:
     """Lengths leave out entities that no window can hold: nothing is learned from them."""
     most = window_pieces(encoder, text)
-    pairs = zip(data.train, per_document, strict=True)
-    every = [entity for pair in pairs for entity in _sized(*pair, text, cut) if entity.reach <= most]
+    sizes: list[tuple[int, int, int]] = []  # words, words with those in gaps, pieces
+    for document, entities in zip(data.train, per_document, strict=True):
+        words = [document.text[start:end] for start, end in words_of(document, text)] if entities else []
+        pieces = [len(own) for own in cut(words)]
+        for entity in entities:
+            inside = entity.word_indices
+            if sum(pieces[entity.first : entity.last + 1]) <= most:
+                sizes.append((len(inside), entity.last - entity.first + 1, sum(pieces[word] for word in inside)))
+    starts = (count for own in per_document for count in Counter(entity.first for entity in own).values())
+    lengths, spans, piece_lengths = zip(*sizes, strict=True) if sizes else ((), (), ())
     return CorpusStatistics(
         labels=data.labels,
-        lengths=tuple(entity.words for entity in every),
-        spans=tuple(entity.span for entity in every),
-        piece_lengths=tuple(entity.pieces for entity in every),
-        most_at_one_word=_most_at_one_word(per_document),
+        lengths=lengths,
+        spans=spans,
+        piece_lengths=piece_lengths,
+        most_at_one_word=max(starts, default=0),
         most_in_a_document=max(map(len, per_document), default=0),
         most_words=most,
         encoder_decoder=is_encoder_half(encoder.pretrained),
         discontinuous=any(len(entity.fragments) > 1 for entities in per_document for entity in entities),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Size:
-    """How long one entity is."""
-
-    words: int
-    span: int
-    """Words from its first to its last, gaps included."""
-    pieces: int
-    reach: int
-    """Pieces from its first to its last, gaps included."""
-
-
-def _sized(document: Document, entities: Sequence[WordEntity], text: TextConfig, cut: PieceCutter) -> Iterator[_Size]:
-    if not entities:
-        return
-    pieces = [len(own) for own in cut([document.text[start:end] for start, end in words_of(document, text)])]
-    for entity in entities:
-        inside = entity.word_indices
-        reach = sum(pieces[entity.first : entity.last + 1])
-        yield _Size(len(inside), entity.last - entity.first + 1, sum(pieces[word] for word in inside), reach)
-
-
-def _most_at_one_word(per_document: Iterable[Sequence[WordEntity]]) -> int:
-    return max((count for own in per_document for count in Counter(entity.first for entity in own).values()), default=0)
 
 
 def strictest_policy(per_document: Iterable[Sequence[WordEntity]], shapes: Collection[Shape]) -> Policy:

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import anyner
-from anyner.benchmark import speed
-from anyner.benchmark.speed import in_rounds
 from anyner.corpora.synthetic import synthetic
 
+ROOT = Path(__file__).parent.parent.parent
 
-def test_the_fastest_of_several_rounds_counts_and_the_first_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
+
+@pytest.fixture
+def speed(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return import_module("speed")
+
+
+def test_the_fastest_of_several_rounds_counts_and_the_first_does_not(speed: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     now, order = [0.0], list[str]()
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
 
@@ -27,11 +35,11 @@ def test_the_fastest_of_several_rounds_counts_and_the_first_does_not(monkeypatch
 
         return work
 
-    assert in_rounds([taking("a", 1, 5, 4, 6), taking("b", 9, 2, 8, 7)], 3) == [4, 2]
+    assert speed.in_rounds([taking("a", 1, 5, 4, 6), taking("b", 9, 2, 8, 7)], 3) == [4, 2]
     assert order == ["a", "b"] * 4
 
 
-def test_each_model_is_told_its_own_times(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_model_is_told_its_own_times(speed: ModuleType, tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     timed = list[int]()
 
     def counted(works: Sequence[Callable[[], object]], repeats: int) -> list[float]:
@@ -49,3 +57,16 @@ def test_each_model_is_told_its_own_times(tiny_model: Path, monkeypatch: pytest.
     assert (first["device_ratio"], first["end_to_end_ratio"], first["end_to_end_sentences_per_second"]) == (2, 1.333, 1.5)
     assert (second["device_ratio"], second["end_to_end_ratio"]) == (1.2, 1.143)
     assert second["end_to_end_sentences_per_second"] == 0.4
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("data/genia/test.jsonl.xz", "genia"),
+        ("data/genia/dev.jsonl", "genia-dev"),
+        ("posts.jsonl", "posts"),
+        ("test.jsonl", "test"),
+    ],
+)
+def test_results_are_named_by_their_corpus(speed: ModuleType, path: str, name: str) -> None:
+    assert speed.corpus_name(Path(path)) == name

@@ -1,15 +1,73 @@
-"""Tracks: the lines under a text on which entities are drawn, track 0 nearest to the text."""
+"""What the terminal and the HTML page share: characters made visible, the entities of a line, and their tracks.
+
+Tracks are the lines under a text on which entities are drawn, track 0 nearest to the text.
+"""
 
 from __future__ import annotations
 
+import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
+from anyner.document import Entity
 from anyner.fragments import Fragments
 
 Span = tuple[int, int]
+_JOINERS = "\u200c\u200d"
+_INVISIBLE = "\u00ad\u200b\u2060\ufeff"
+
+
+def visible_control(character: str) -> str:
+    """A control character as its symbol (ESC becomes ␛), so that it is visible and harmless; others unchanged."""
+    code = ord(character)
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "\u2421"
+    return "\ufffd" if unicodedata.category(character) in ("Cc", "Cs") else character
+
+
+def for_terminal(character: str) -> str:
+    """What to print for a character: nothing that moves the cursor, starts an escape sequence or turns the direction."""
+    category = unicodedata.category(character)
+    if category not in ("Cc", "Cf", "Cs", "Zl", "Zp"):
+        return character
+    if character == "\t":
+        return "    "
+    if category == "Cc":
+        return visible_control(character)
+    if character in _JOINERS:
+        return character
+    is_tag = "\U000e0000" <= character <= "\U000e007f"
+    return "" if character in _INVISIBLE or is_tag else "\ufffd"
+
+
+def columns(printed: str) -> int:
+    """The columns that a printed text takes: 2 for wide characters, 0 for combining ones."""
+    return len(printed) if printed.isascii() else sum(map(_columns_of_one, printed))
+
+
+def _columns_of_one(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me", "Cf") or "\u1160" <= character <= "\u11ff":
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
+
+
+def on_lines(lines: Iterable[Span], entities: Sequence[Entity]) -> Iterator[list[int]]:
+    """For each line, given from its first character to its end, the places of the entities on it.
+
+    Both come in the order of the text, so each entity is looked at where it lies only.
+    """
+    shown: list[int] = []
+    coming = 0
+    for start, end in lines:
+        while coming < len(entities) and entities[coming].start < end:
+            shown.append(coming)
+            coming += 1
+        shown = [place for place in shown if entities[place].end > start]
+        yield shown
 
 
 def near(fragments: Fragments, start: int, end: int) -> Fragments:

@@ -1,1 +1,0 @@
-"""Accuracy, speed and memory of a recipe or a model, in the form of the files in benchmarks/results."""
