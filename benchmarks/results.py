@@ -64,7 +64,14 @@ def recipe_value(result: Result, *keys: str) -> Any:
     found: Any = result["recipe"]
     for key in keys:
         found = found.get(key, {})
-    return found or None
+    return None if found in ({}, "") else found
+
+
+def compares(result: Result) -> str | None:
+    """The setting that a training is there to compare, apart from the tables over all architectures."""
+    if result["what"] != "accuracy":
+        return None
+    return next((key for key in ("preset", "fragments") if recipe_value(result, "head", key) is not None), None)
 
 
 def architecture_of(result: Result) -> str:
@@ -112,7 +119,7 @@ def scored(results: Results) -> dict[Key, list[Result]]:
     """Trainings scored on test; several seeds share a key."""
     found: dict[Key, list[Result]] = defaultdict(list)
     for _, result in results:
-        if result["what"] == "accuracy" and "test" in result:
+        if result["what"] == "accuracy" and "test" in result and not compares(result):
             found[architecture_of(result), encoder_of(result), corpus_of(result)].append(result)
     return found
 

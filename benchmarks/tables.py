@@ -31,6 +31,7 @@ from results import (
     Results,
     Table,
     architecture_of,
+    compares,
     corpus_of,
     encoder_of,
     one_row,
@@ -78,12 +79,12 @@ def _slice(group: str, name: str, result: Result) -> str:
 
 
 def _trainings(on_test: bool) -> Callable[[Result], Iterable[Result]]:
-    return lambda result: [] if _presets(result) or result["what"] != "accuracy" or ("test" in result) != on_test else [result]
+    return lambda result: [] if compares(result) or result["what"] != "accuracy" or ("test" in result) != on_test else [result]
 
 
-def _presets(result: Result) -> Iterable[Result]:
-    """Trainings that compare the presets of an architecture."""
-    return [result] if result["what"] == "accuracy" and recipe_value(result, "head", "preset") else []
+def _compared(setting: str) -> Callable[[Result], Iterable[Result]]:
+    """Trainings with one value and another of a setting."""
+    return lambda result: [result] if compares(result) == setting else []
 
 
 def _disagreement(counts: Mapping[str, float]) -> str:
@@ -154,12 +155,23 @@ TABLES: Mapping[str, Table] = {
     "accuracy": Table(_trainings(on_test=True), {**_MODEL, **_DEV, **_TEST, "95 % interval": _interval, **_TRAINING}),
     "dev_only": Table(_trainings(on_test=False), {**_MODEL, **_DEV, **_TRAINING}),
     "presets": Table(
-        _presets,
+        _compared("preset"),
         {
             "architecture": architecture_of,
             "preset": lambda r: str(recipe_value(r, "head", "preset")),
             "epochs": lambda r: str(r["epochs"]),
             **_DEV,
+        },
+    ),
+    "fragments": Table(
+        _compared("fragments"),
+        {
+            "corpus": corpus_of,
+            "architecture": architecture_of,
+            "fragments": lambda r: str(recipe_value(r, "head", "fragments")).lower(),
+            "seed": lambda r: str(r["seed"]),
+            **_TEST,
+            "discontinuous": partial(_slice, "discontinuous", "mentions"),
         },
     ),
     "shapes": Table(

@@ -8,7 +8,7 @@ import pytest
 from command_line import anyner_command
 
 import anyner
-from anyner.corpora.synthetic import synthetic, synthetic_splits
+from anyner.corpora.synthetic import synthetic
 from anyner.corpora.writing import write
 
 SMALL = ["--set", "encoder.scratch_width=16"]
@@ -17,9 +17,8 @@ FROM_SCRATCH = ["--encoder", "from_scratch", *SMALL]
 
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
-    splits = synthetic_splits((20, 5, 5), contiguous=True)
-    for name in ("train", "dev", "test"):
-        write(getattr(splits, name), tmp_path / "data" / f"{name}.jsonl", "jsonl")
+    for split, size in (("train", 20), ("dev", 5), ("test", 5)):
+        write(synthetic(size, contiguous=True, split=split), tmp_path / "data" / f"{split}.jsonl", "jsonl")  # type: ignore[arg-type]
     return tmp_path / "data"
 
 

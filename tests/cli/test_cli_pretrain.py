@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from command_line import anyner_command
 
-SMALL = ["data.synthetic={sentences: 40, contiguous: true}", "training.epochs=1", "pretraining.epochs=2"]
+SMALL = ["data.synthetic={sentences: 40, contiguous: true}", "training.epochs=1"]
 RECIPE = Path(__file__).parent.parent.parent / "recipes/biaffine/demo.yaml"
 
 
@@ -15,7 +15,7 @@ def sets(*more: str) -> list[str]:
 
 def test_a_training_starts_from_the_folder(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("a text of six words altogether", encoding="utf-8")
-    answer = anyner_command("pretrain", RECIPE, tmp_path / "notes.txt", "-o", tmp_path / "encoder", *sets())
+    answer = anyner_command("pretrain", RECIPE, tmp_path / "notes.txt", "-o", tmp_path / "encoder", "--epochs", "2", *sets())
     assert answer.code == 0, answer
     assert "epoch 2: loss" in answer.err and "of masked pieces predicted" in answer.out
     trained = anyner_command("train", RECIPE, "-o", tmp_path / "model", *sets(f"encoder.source={tmp_path / 'encoder'}"))
@@ -26,8 +26,8 @@ def test_a_training_starts_from_the_folder(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["nowhere.txt"], "nowhere.txt"),
-        (["--set", "pretraining.mask_share=2"], "pretraining.mask_share"),
-        (["--set", "pretraining.epoch=2"], "pretraining.epoch"),
+        (["--set", "pretraining.epochs=2"], "'pretraining' is now 'anyner pretrain --epochs'"),
+        (["--set", "training.epoch=2"], "training.epoch"),
         (["--set", "encoder.source=./nowhere"], "there is no folder ./nowhere"),
     ],
 )

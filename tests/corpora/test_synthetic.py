@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from anyner.corpora import synthetic as package
 from anyner.corpora.corpus import Corpus
 from anyner.corpora.inspection import inspect
-from anyner.corpora.synthetic import synthetic, synthetic_splits
+from anyner.corpora.synthetic import synthetic
 from anyner.corpora.synthetic.phrases import weave
 from anyner.corpora.synthetic.words import Split, drugs, names, pairs, towns
 from anyner.errors import InvalidInputError
@@ -51,10 +51,10 @@ def test_the_corpus_is_the_same_on_every_machine(contiguous: bool, split: Split)
 
 
 def test_sizes_and_ids() -> None:
-    splits = synthetic_splits((7, 3, 5), seed=1)
-    assert (len(splits.train), len(splits.dev), len(splits.test)) == (7, 3, 5)
-    assert [document.id for document in splits.dev] == [f"synthetic-dev-0000{n}" for n in (1, 2, 3)]
-    assert all(document.words is None for document in splits.train)
+    train, dev = synthetic(7, seed=1), synthetic(3, seed=1, split="dev")
+    assert (len(train), len(dev)) == (7, 3)
+    assert [document.id for document in dev] == [f"synthetic-dev-0000{n}" for n in (1, 2, 3)]
+    assert all(document.words is None for document in train)
     assert len(synthetic(0)) == 0
 
 

@@ -18,7 +18,7 @@ from anyner.settings import is_recorded
 from anyner.training.config import Recipe, RefitConfig, Source, SyntheticData
 
 OPEN = "–"
-_GROUPS = ("data", "encoder", "text", "training", "pretraining")
+_GROUPS = ("data", "encoder", "text", "training")
 
 
 def shown(value: Any) -> str:
@@ -75,8 +75,8 @@ def test_every_architecture_describes_its_settings_with_their_defaults() -> None
 def test_the_readme_says_which_architectures_are_available_and_what_they_express() -> None:
     rows = table_rows(read(ROOT / "README.md"), "architecture")
     listed = {re.sub(r"\[(\w+)\].*", r"\1", row[0]): row[2] for row in rows if len(row) == 3}
-    discontinuous = {name: "discontinuous" in config_class(name)().shapes() for name in names()}
-    assert listed == {name: "yes" if found else "no" for name, found in discontinuous.items()}
+    how = {name: "joined fragments" if "fragments" in config_class(name).model_fields else "generated" for name in names()}
+    assert listed == how
 
 
 def test_a_page_lists_every_command() -> None:

@@ -28,7 +28,7 @@ from anyner.training.pretraining import IGNORED, MaskedLanguageHead, masked_batc
 from anyner.training.progress import Listener
 from anyner.training.run import run
 
-FAST = ("pretraining.epochs=8", "training.encoder_lr=0.0015")
+FAST = ("training.encoder_lr=0.0015",)
 
 
 @pytest.fixture(autouse=True)
@@ -51,8 +51,8 @@ def test_it_learns_to_predict_masked_words(
     path = written(tmp_path / "pairs.jsonl", [Document(" ".join(pairs[number % 6] * 5)) for number in range(240)])
     texts = ("data.synthetic=null", f"data.train={path}", f"data.dev={path}")
     listener = Lines()
-    slow = (*texts, "pretraining.epochs=20", "training.encoder_lr=0.005")
-    result = pretrain(tiny(*slow), tmp_path / "encoder", listener=listener)
+    slow = (*texts, "training.encoder_lr=0.005")
+    result = pretrain(tiny(*slow), tmp_path / "encoder", epochs=20, listener=listener)
     told = [line for line in listener.lines if line.startswith("epoch")]
     assert result.epochs == len(told) == 20 and f"masked pieces predicted {result.accuracy:.1%}" in told[-1]
     assert result.accuracy > 0.9, told[-1]
@@ -60,9 +60,9 @@ def test_it_learns_to_predict_masked_words(
 
 
 def test_the_same_seed_gives_the_same_encoder_and_trainings_start_from_it(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
-    recipe = tiny(*FAST, "pretraining.epochs=2")
+    recipe = tiny(*FAST)
     for name in ("one", "two"):
-        pretrain(recipe, tmp_path / name)
+        pretrain(recipe, tmp_path / name, epochs=2)
     one, two = (
         starting_encoder(tiny(f"encoder.source={tmp_path / name}").encoder, ())[0].state_dict() for name in ("one", "two")
     )
@@ -75,11 +75,11 @@ def test_the_same_seed_gives_the_same_encoder_and_trainings_start_from_it(tiny: 
 
 
 def test_texts_of_dev_and_test_stay_unread_and_more_texts_are_read(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
-    recipe = tiny(*FAST, "pretraining.epochs=1", "data.augmentation=0.5")
+    recipe = tiny(*FAST, "data.augmentation=0.5")
     train = read_data(recipe.data.documents_only(), recipe.text).train
     words = sum(len(list(words_of(one, recipe.text))) for one in train)
-    assert pretrain(recipe, tmp_path / "plain").words == words
-    assert pretrain(recipe, tmp_path / "more", [Document("four words of mine")]).words == words + 4
+    assert pretrain(recipe, tmp_path / "plain", epochs=1).words == words
+    assert pretrain(recipe, tmp_path / "more", [Document("four words of mine")], epochs=1).words == words + 4
 
 
 def test_the_head_equals_that_of_the_library(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_a_signal_keeps_what_was_learned(tiny: Callable[..., Recipe], tmp_path: 
             if epoch == 2 and done < 1:
                 signal.raise_signal(number)
 
-    result = pretrain(tiny(*FAST), tmp_path / "out", listener=Impatient())
+    result = pretrain(tiny(*FAST), tmp_path / "out", epochs=8, listener=Impatient())
     assert result.epochs == 1 and (tmp_path / "out/model.safetensors").is_file()
     assert result.exit_code == code
 

@@ -153,7 +153,8 @@ def test_a_policy_that_is_not_there_is_told_with_all_there_are() -> None:
         ("chosen.epoch=3", "refit"),
         ("data.augmentation.coordination=0.3", "data.augmentation"),
         ("data.synthetic.train=9", "data.synthetic.sentences"),
-        ("adapting.epochs=2", "pretraining"),
+        ("adapting.epochs=2", "anyner pretrain --epochs"),
+        ("pretraining.epochs=2", "anyner pretrain --epochs"),
     ],
 )
 def test_old_keys_are_refused_with_the_new_name(tiny: Callable[..., Recipe], old: str, new: str) -> None:

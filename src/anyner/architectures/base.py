@@ -18,6 +18,7 @@ from anyner.architectures.draw import Draw
 from anyner.architectures.settings import Decoding, HeadConfig, Options
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold
+from anyner.layers.fragments import FragmentPairs
 from anyner.layers.span_classifier import SpanClassifier
 from anyner.text.align import WordEntity
 from anyner.text.windows import PieceCutter
@@ -64,6 +65,8 @@ class Head(nn.Module):
     """Prefixes of weights that only training needs: not saved, and not there on loading if `start` makes their modules."""
     span_classifier: SpanClassifier | None
     """The one that many architectures have beside their own method."""
+    fragment_pairs: FragmentPairs | None
+    """Joins fragments where an architecture predicts spans and the corpus has discontinuous entities."""
 
     def __init__(self, config: HeadConfig, labels: Sequence[str], encoder: Encoder) -> None:
         """`encoder` gives widths and, through `tables`, embeddings to share; the head keeps no reference to it as a module."""
@@ -71,6 +74,7 @@ class Head(nn.Module):
         self.config = config
         self.labels = tuple(labels)
         self.span_classifier = None
+        self.fragment_pairs = None
 
     def start(self, encoder: Encoder, cut: PieceCutter) -> None:
         """Called when a training starts or resumes, never on loading: the place to take over pretrained weights.

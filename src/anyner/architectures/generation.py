@@ -132,12 +132,6 @@ class GenerationConfig(HeadConfig):
         return frozenset({"flat", "nested", "crossing"} if self.contiguous else {"flat", "nested", "crossing", "discontinuous"})
 
 
-def least_score(thresholds: Mapping[str, float], words: Sequence[int] = ()) -> float:
-    """What an entity of these words has to reach; of no words: what any entity has to reach at least."""
-    scores = thresholds["score"], thresholds.get("discontinuous", thresholds["score"])
-    return scores[words[-1] - words[0] + 1 > len(words)] if words else min(scores)
-
-
 def resolved(found: Sequence[Mapping[tuple[int, ...], float]], decoding: Decoding) -> list[list[WordEntity]]:
     """The entities of each sentence, from the scores of their labels and words, with overlaps resolved by the policy."""
     return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field
@@ -135,6 +135,34 @@ class HeadConfig(Settings):
 
     def default_thresholds(self) -> dict[str, float]:
         return {threshold.name: threshold.default for threshold in self.thresholds()}
+
+
+class SpanHeadConfig(HeadConfig):
+    """Settings of an architecture that predicts spans."""
+
+    fragments: bool | None = None
+    """Whether discontinuous entities are found: as fragments, which are joined in pairs. Left open: if the training corpus has
+    any."""
+
+    def fitted(self, statistics: CorpusStatistics) -> Self:
+        return self if self.fragments is not None else self.updated({"fragments": statistics.discontinuous}, "head")
+
+    def shapes(self) -> frozenset[Shape]:
+        return super().shapes() | ({"discontinuous"} if self.fragments else set())
+
+    def kinds(self, labels: int) -> int:
+        """Kinds of spans that are predicted: entities of each label, and their fragments."""
+        return 2 * labels if self.fragments else labels
+
+    def score_thresholds(self, score: Threshold) -> tuple[Threshold, ...]:
+        """That of all entities, and where fragments are joined one of discontinuous entities: they are few and score low."""
+        return (score, replace(score, name="discontinuous", tuned_on="discontinuous")) if self.fragments else (score,)
+
+
+def least_score(thresholds: Mapping[str, float], words: Sequence[int] = ()) -> float:
+    """What an entity of these words has to reach; of no words: what any entity has to reach at least."""
+    scores = thresholds["score"], thresholds.get("discontinuous", thresholds["score"])
+    return scores[words[-1] - words[0] + 1 > len(words)] if words else min(scores)
 
 
 def with_preset(

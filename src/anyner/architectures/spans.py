@@ -7,19 +7,39 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from anyner.architectures.base import Head, Losses, LossPart, Proposals
-from anyner.architectures.settings import Decoding, ReadSpanClassifierConfig, RescoringSpanClassifierConfig, SpanClassifierConfig
+from anyner.architectures.settings import (
+    Decoding,
+    ReadSpanClassifierConfig,
+    RescoringSpanClassifierConfig,
+    SpanClassifierConfig,
+    SpanHeadConfig,
+    least_score,
+)
 from anyner.encoding.encoder import States
 from anyner.encoding.gold import Gold
 from anyner.errors import AnynerError
+from anyner.layers.fragments import FragmentPairs, with_fragments
 from anyner.layers.span_classifier import RARE, SpanClassifier
+
+PAIR_WIDTH, PAIR_DROPOUT = 128, 0.2
+"""Of the layer that joins fragments."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpanProposals(Proposals):
     """P spans that may be entities."""
 
-    place: Tensor  # (P, 4) sentence, label, first word, last word (inclusive)
+    place: Tensor  # (P, 4) sentence, label or label + C of a fragment, first word, last word (inclusive)
     score: Tensor  # (P,)
+    pair: Tensor  # (R, 6) sentence, label, first and last words of two fragments
+    pair_score: Tensor  # (R,)
+
+    @classmethod
+    def of(cls, pairs: FragmentPairs | None, states: States, place: Tensor, score: Tensor) -> SpanProposals:
+        """The spans, with all pairs of those that are fragments."""
+        if pairs is None:
+            return SpanProposals(place, score, place.new_zeros(0, 6), score.new_zeros(0))
+        return SpanProposals(place, score, *pairs.proposed(states, place, score))
 
 
 def span_classifier_of(
@@ -41,7 +61,19 @@ def propose_spans(head: Head, states: States, decoding: Decoding) -> SpanProposa
     if classifier is None:
         raise AnynerError("options.span_classifier_alone: the model has no span classifier (head.span_classifier.width is 0)")
     read = classifier.read(states.words)
-    return SpanProposals(*classifier.entities(read, states.word_mask, decoding.thresholds["score"]))
+    found = classifier.entities(read, states.word_mask, least_score(decoding.thresholds))
+    return SpanProposals.of(head.fragment_pairs, states, *found)
+
+
+def fragment_pairs_of(config: SpanHeadConfig, word_width: int, labels: int) -> FragmentPairs | None:
+    return FragmentPairs(word_width, PAIR_WIDTH, labels, dropout=PAIR_DROPOUT) if config.fragments else None
+
+
+def in_spans(pairs: FragmentPairs | None, states: States, gold: Gold) -> tuple[Gold, Losses]:
+    """The gold that a head learns spans from, and the loss of the pairs of their fragments."""
+    if pairs is None:
+        return gold, {}
+    return with_fragments(gold, states), {"pairs": LossPart(*pairs.loss(states, gold))}
 
 
 def span_losses(classifier: SpanClassifier | None, config: SpanClassifierConfig, states: States, gold: Gold) -> Losses:

@@ -97,7 +97,8 @@ def _reach(in_words: list[tuple[WordEntity, ...]]) -> dict[str, _Reach]:
 
     reach = {}
     for name in names():
-        config = config_class(name)()
+        kind = config_class(name)
+        config = kind.of({"fragments": True} if "fragments" in kind.model_fields else {}, name)  # as a training would choose
         found = (config.unreachable(own, [1] * (max(e.last for e in own) + 1)) for own in in_words if own)
         reasons = Counter(reason for reasons in found for reason in reasons if reason)
         reach[name] = _Reach(tuple(sorted(config.shapes())), reasons.total(), dict(reasons.most_common()))

@@ -18,6 +18,7 @@ def pretrain(
     ] = None,
     *,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Output folder of the encoder.")],
+    epochs: Annotated[int | None, typer.Option(min=1, help="Number of epochs; default: 50.")] = None,
     changes: ChangesOption = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -29,18 +30,19 @@ def pretrain(
     \b
     Examples:
       anyner pretrain recipe.yaml -o runs/encoder
-      anyner pretrain recipe.yaml notes/ abstracts.txt -o runs/encoder --set pretraining.epochs=20
+      anyner pretrain recipe.yaml notes/ abstracts.txt -o runs/encoder --epochs 20
       anyner train recipe.yaml --set encoder.source=runs/encoder -o runs/model
     """
     from anyner.cli.texts import documents_of
     from anyner.document import Document
     from anyner.training.config import Recipe
+    from anyner.training.pretraining import EPOCHS
     from anyner.training.pretraining import pretrain as run
 
     ready = Recipe.read(recipe, changes or [])
     more = [document for document in documents_of(None, texts or []) if isinstance(document, Document)]
     with listening(quiet) as listener:
-        result = run(ready, output, more, listener)
+        result = run(ready, output, more, epochs or EPOCHS, listener)
     summary = f"{result.words:,} words; {result.accuracy:.1%} of masked pieces predicted in held-out windows"
     if result.exit_code:
         say(f"anyner: stopped after {result.epochs} epochs; {output} holds the encoder so far: {summary}", err=True)

@@ -190,4 +190,5 @@ def _soft_labels_of(examples: Sequence[Example]) -> SoftLabels | None:
         has_soft_labels=torch.tensor([example.soft_labels is not None for example in examples]),
         covers_discontinuous=torch.tensor(covers),
         soft_label_weight=soft[0][1].weight,
+        labels=len(examples[0].annotated),
     )

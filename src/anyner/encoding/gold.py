@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -51,6 +52,8 @@ class SoftLabels:
     covers_discontinuous: Tensor  # (B,) bool: the models could predict discontinuous entities; if not, gold alone counts there
     soft_label_weight: float
     """Share of the soft labels in a target, where a sentence has them; gold has the rest."""
+    labels: int
+    """C. Of kinds of spans beyond them, fragments, they say nothing: gold alone counts there."""
 
     @property
     def probability(self) -> Tensor:
@@ -89,7 +92,8 @@ class Gold:
         if self.soft_labels is None:
             return target
         soft = _span_table(self.soft_labels, self.soft_labels.contiguous * self.soft_labels.probability, size)
-        return target.lerp(soft, self.soft_labels.weight[:, None, None, None])
+        known = torch.arange(labels, device=target.device) < self.soft_labels.labels  # (C,)
+        return target.lerp(soft, (self.soft_labels.weight[:, None] * known)[:, :, None, None])
 
 
 def _span_table(entities: Gold | SoftLabels, values: Tensor, size: tuple[int, int, int, int]) -> Tensor:

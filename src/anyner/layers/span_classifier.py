@@ -236,7 +236,7 @@ def dense_span_loss(logits: Tensor, word_mask: Tensor, gold: Gold) -> Tensor:
     spans, soft = real_spans(word_mask), gold.soft_labels
     if soft is None:
         return torch.where(spans, loss, 0.0).sum()
-    covered = (target <= labels) | soft.covers_discontinuous[:, None, None]  # (B, M, M)
+    covered = (target <= soft.labels) | (soft.covers_discontinuous & (labels == soft.labels))[:, None, None]  # (B, M, M)
     share = (soft.weight[:, None, None] * covered).to(loss.dtype)  # (B, M, M)
     loss_of_none = logits.logsumexp(1) - logits[:, 0]  # (B, M, M) if the target were no entity everywhere
     return torch.where(spans, loss.lerp(loss_of_none, share), 0.0).sum() + _soft_part(logits, share, gold, soft)

@@ -5,9 +5,11 @@ A model of an older version, or of an earlier release with the same version, loa
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Any
 
 from anyner.errors import AnynerError
@@ -22,78 +24,17 @@ class Changes:
     """Old and new key of each renamed setting."""
     values: Mapping[str, Mapping[Any, Any]] = field(default_factory=dict)
     """Old and new values of settings, by their new key; of a renamed one None: what the new key has already stays."""
-    deleted: Mapping[str, tuple[Any, ...] | Callable[[Mapping[str, Any]], Any]] = field(default_factory=dict)
+    deleted: Mapping[str, list[Any] | Callable[[Mapping[str, Any]], Any]] = field(default_factory=dict)
     """Settings that are gone, with the values that mean what the library does today, or a function from the head's settings to
-    that value; (): every value, for training alone."""
+    that value; []: every value, for training alone."""
     merge: Callable[[dict[str, Any]], None] | None = None
     """Makes one setting of several, in place."""
     weights: dict[str, str] = field(default_factory=dict)
     """Old and new beginning of the names of weights. No name of today begins with an old one."""
 
 
-_BIAFFINE = Changes(deleted={"head.length_buckets": (64,), "head.prior": ()}, weights={"head.pairs.": "head.span_scores."})
-
-
 def _papers_denoiser(head: Mapping[str, Any]) -> bool:
     return head.get("denoiser") == "paper"
-
-
-_DIFFUSION_NER = Changes(
-    settings={
-        "head.pairs": "head.span_classifier.width",
-        "head.pairs_dropout": "head.span_classifier.dropout",
-        "head.everywhere_weight": "head.span_classifier.loss_weight",
-        "head.stretch": "head.segment_words",
-        "options.check_share": "options.score_share",
-    },
-    values={"head.expansion": {"moved": "shifted"}},
-    deleted={
-        "head.state": ("width",),
-        "head.time": ("add",),
-        "head.time_in_attention": (True,),
-        "head.word_positions": (True,),
-        "head.type_reads": ("boundaries",),
-        "head.self_attention": (True,),
-        "head.cross_attention": (True,),
-        "options.renewal": (False,),
-        "options.every_step": (True,),
-        "head.scale": (1.0,),
-        "head.span_features": ("boundaries",),
-        "options.eta": (1.0,),
-        "head.layers": lambda head: 2 if _papers_denoiser(head) else 1,
-        "head.heads": lambda head: 8 if _papers_denoiser(head) else 4,
-        "head.feed_forward": lambda head: 1024 if _papers_denoiser(head) else 512,
-        "head.slot_embedding": _papers_denoiser,
-        "head.pointer": lambda head: "additive" if _papers_denoiser(head) else "bilinear",
-        "head.boundary_prior": (),
-        "head.assignment": (),
-        "head.tie": (),
-        "head.apart": (),
-        "head.type_target": (),
-        "head.none_weight": (),
-        "head.boundary_weight": (),
-        "head.type_weight": (),
-    },
-    weights={
-        "head.denoiser.pairs.": "head.span_classifier.spans.",
-        "head.denoiser.normalised.": "head.denoiser.final_norm.",
-        "head.denoiser.of_left.": "head.denoiser.type_left.",
-        "head.denoiser.of_right.": "head.denoiser.type_right.",
-        "head.denoiser.of_span.": "head.denoiser.type_span.",
-        **{
-            f"head.denoiser.layers.{layer}.{old}.": f"head.denoiser.layers.{layer}.{new}."
-            for layer in range(12)
-            for old, new in (
-                ("among.asking", "self_attention.query"),
-                ("among", "self_attention"),
-                ("to_words.asking", "cross_attention.query"),
-                ("to_words", "cross_attention"),
-                ("norm", "feed_forward.norm"),
-                ("feed", "feed_forward.inner"),
-            )
-        },
-    },
-)
 
 
 def _one_soft_nms(config: dict[str, Any]) -> None:
@@ -102,160 +43,47 @@ def _one_soft_nms(config: dict[str, Any]) -> None:
         _put(config, "options.soft_nms", None if _taken(config, "options.soft_nms") is False else iou)
 
 
-_LOCATE_LABEL = Changes(
-    settings={
-        "head.pairs": "head.span_classifier.width",
-        "head.pairs_dropout": "head.span_classifier.dropout",
-        "head.everywhere_weight": "head.span_classifier.loss_weight",
-        "head.boundary_product": "head.extra_features",
+_DECIDED: Mapping[str, Mapping[str, Callable[[Mapping[str, Any]], Any]]] = {
+    "diffusion_ner": {
+        "head.layers": lambda head: 2 if _papers_denoiser(head) else 1,
+        "head.heads": lambda head: 8 if _papers_denoiser(head) else 4,
+        "head.feed_forward": lambda head: 1024 if _papers_denoiser(head) else 512,
+        "head.slot_embedding": _papers_denoiser,
+        "head.pointer": lambda head: "additive" if _papers_denoiser(head) else "bilinear",
     },
-    deleted={
-        "head.width": (256,),
-        "head.sentence_vector": lambda head: head.get("boundary_product", True),
-        "head.positive_iou": (),
-        "head.label_iou": (),
-        "options.all_lengths": (True,),
-        "options.decay": (0.9,),
-        "head.offsets": ("linear",),
-        "head.spare_negatives": (),
-        "head.softness": (),
-        "head.focus": (),
-        "head.classifier_loss": (),
-        "head.filter_weight": (),
-        "head.regressor_weight": (),
-        "head.classifier_weight": (),
-        "head.loss_compat": (),
-    },
-    merge=_one_soft_nms,
-    weights={"head.pairs.": "head.span_classifier.spans."},
-)
-
-
-_NAG_NER = Changes(
-    settings={
-        "head.check": "head.span_classifier.width",
-        "head.check_dropout": "head.span_classifier.dropout",
-        "head.check_weight": "head.span_classifier.loss_weight",
-        "head.check_fragments": "head.span_classifier.rescore_fragments",
-        "head.writing": "head.loss",
-        "head.starts": "head.start_classifier",
-        "options.check_share": "options.score_share",
-        "thresholds.gaps": "thresholds.discontinuous",
-        "head.most_pieces": "head.most_units",
-    },
-    values={"head.loss": {"rows": "sequences"}, "head.start_classifier": {True: "mlp", False: "none"}},
-    deleted={
-        "head.heads": (None,),
-        "head.feed_forward": (None,),
-        "head.pretrained_rate": (),
-        "head.opinions": (0.0,),
-        "head.links": (0,),
-        "head.mlm_head": (),
-        "head.copy_epochs": (),
-        "head.head_word": (True,),
-        "head.copied": (True,),
-        "head.one_more_block": (),
-        "head.start_positions": (True,),
-        "head.spare_negatives": (),
-        "options.gap": (0.0,),
-        "options.alternatives": (),
-        "options.doubt": (),
-    },
-    weights={
-        "head.check.pairs.": "head.span_classifier.spans.",
-        "head.check.fragments.pairs.": "head.span_classifier.fragments.",
-        "head.starts.": "head.start_classifier.",
-        "head.writer.of_words.": "head.network.word_projection.0.",
-        "head.writer.word_norm.": "head.network.word_projection.1.",
-        "head.writer.word_places": "head.network.word_positions",
-        "head.writer.places": "head.network.positions",
-        "head.writer.own_positions": "head.network.start_positions",
-        "head.writer.of_starts.": "head.network.start_projection.",
-        "head.writer.of_head.": "head.network.head_word.",
-        "head.writer.of_copied.": "head.network.next_words.",
-        "head.writer.out.asking.": "head.network.output.query.",
-        "head.writer.out.pointed.": "head.network.output.key.",
-        "head.writer.out.": "head.network.output.",
-        "head.writer.gap": "head.network.gap_cost",
-        "head.writer.tail.asking.": "head.network.last_word.query.",
-        "head.writer.tail.pointed.": "head.network.last_word.key.",
-        "head.writer.tail.": "head.network.last_word.",
-        "head.writer.": "head.network.",
-    },
-)
-
-
-_SHARES = tuple(n / 100 for n in range(101))
-"""Every value of a setting that only training reads: the model is the same today."""
-
-_SET_GNER = Changes(
-    settings={
-        "head.check": "head.span_classifier.width",
-        "head.check_dropout": "head.span_classifier.dropout",
-        "head.check_weight": "head.span_classifier.loss_weight",
-        "head.check_fragments": "head.span_classifier.rescore_fragments",
-        "options.check_share": "options.score_share",
-        "thresholds.gaps": "thresholds.discontinuous",
-        "options.counting": "options.more",
-    },
-    values={"options.more": {"asked": None, "threshold": None, "likeliest": "argmax"}},
-    deleted={
-        "head.heads": (None,),
-        "head.feed_forward": (None,),
-        "head.pretrained_rate": (),
-        "head.opinions": (0.0,),
-        "head.token_embedding": (True,),
-        "head.positions": ("adaptive",),
-        "head.detector_width": (),
-        "head.detector_dropout": _SHARES,
-        "head.weighting": ("paper", "code"),
-        "head.negatives": _SHARES,
-        "head.label_prompt": (False,),
-        "options.null_counts": (False,),
+    "locate_label": {"head.sentence_vector": lambda head: head.get("boundary_product", True)},
+    "nag_ner": {"head.causal": lambda head: head.get("loss", head.get("writing")) == "positions"},
+    "set_gner": {
         "head.word_positions": lambda head: head.get("reads") == "words",
         "options.length_power": lambda head: 0.0 if head.get("constrained", True) else 1.0,
     },
-    weights={
-        "head.forwards.generator.asking.": "head.network.query.",
-        "head.forwards.generator.pointed.": "head.network.key.",
-        "head.forwards.generator.": "head.network.",
-        "head.forwards.detector.": "head.network.",
-        "head.check.pairs.": "head.span_classifier.spans.",
-        "head.check.fragments.pairs.": "head.span_classifier.fragments.",
-    },
-)
+}
+"""Settings that are gone because others decide them: what they must have been, from the head's settings."""
 
 
-_COMMON = Changes(
-    settings={
-        "encoder.fresh_width": "encoder.scratch_width",
-        "encoder.scratch.width": "encoder.scratch_width",
-        "encoder.features.shapes": "encoder.word_shapes",
-    },
-    values={"encoder.source": {"fresh": "from_scratch"}},
-    deleted={
-        "encoder.layers": (1,),
-        "encoder.lstm_width": (None,),
-        "encoder.features.characters": (0,),
-        "encoder.features.pos": (0,),
-        "encoder.features.vectors": (None,),
-        "text.overlap": (48,),
-        "text.context_pieces": (96,),
-        "encoder.dropout": (),
-        "encoder.features.dropout": (),
-        "encoder.features.pos_least_count": (),
-        "encoder.fresh_layers": (),
-        "encoder.fresh_vocabulary": (),
-        "encoder.scratch.layers": (),
-        "encoder.scratch.vocabulary": (),
-    },
-    weights={"encoder.word_layer.features.": "encoder.word_layer."},
-)
-"""Of every architecture: settings of the encoder and of the text."""
+def _changes() -> dict[str, Changes]:
+    """The table of old names, by architecture; those of the encoder and of the text concern every one."""
+    table = json.loads((files("anyner.storage") / "old_names.json").read_text(encoding="utf-8"))
+    merge = {"locate_label": _one_soft_nms}
+    return {
+        name: Changes(
+            settings=own.get("settings", {}),
+            values={key: dict(pairs) for key, pairs in own.get("values", {}).items()},
+            deleted={**own.get("deleted", {}), **_DECIDED.get(name, {})},
+            merge=merge.get(name),
+            weights=own.get("weights", {}),
+        )
+        for name, own in table.items()
+    }
+
+
+CHANGES = _changes()
+_COMMON = CHANGES.pop("every architecture")
 
 OLD_RECIPE_KEYS = {
     "chosen": "refit",
-    "adapting": "pretraining",
+    "adapting": "anyner pretrain --epochs",
+    "pretraining": "anyner pretrain --epochs",
     "data.opinions": "data.soft_labels",
     "data.coordinated": "data.augmentation",
     "data.augmentation.coordination": "data.augmentation",
@@ -264,14 +92,6 @@ OLD_RECIPE_KEYS = {
     **_COMMON.settings,
 }
 """Recipe keys of earlier versions, refused with the new name."""
-
-CHANGES = {
-    "biaffine": _BIAFFINE,
-    "diffusion_ner": _DIFFUSION_NER,
-    "locate_label": _LOCATE_LABEL,
-    "nag_ner": _NAG_NER,
-    "set_gner": _SET_GNER,
-}
 
 
 def upgraded(plain: Mapping[str, Any], path: str) -> dict[str, Any]:

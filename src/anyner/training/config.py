@@ -105,12 +105,6 @@ class TrainingConfig(Settings):
     """Of matrix products; auto: bfloat16 on GPUs that have it."""
 
 
-class PretrainingConfig(Settings):
-    """Domain-adaptive pre-training (`anyner pretrain`). The encoder learns at twice `training.encoder_lr`."""
-
-    epochs: int = Field(default=50, ge=1)
-
-
 class RefitConfig(Settings):
     """Trains on train and dev, with the epoch and thresholds that an earlier training or a cross-validation found best."""
 
@@ -146,8 +140,6 @@ class Recipe(Settings):
     """auto: the strictest of flat, nested and all that the training corpus satisfies; discontinuous entities count only if the
     architecture can express them."""
     training: TrainingConfig = TrainingConfig()
-    pretraining: PretrainingConfig = PretrainingConfig()
-    """Only for `anyner pretrain`."""
     refit: RefitConfig | None = None
     """If set, the model trains on train and dev, and nothing is scored."""
 

@@ -39,6 +39,8 @@ from anyner.training.progress import Listener, clock
 IGNORED = -100
 """Target of pieces that are not masked: cross-entropy skips it."""
 _MASKS = ("[MASK]", "<mask>")
+EPOCHS = 50
+"""Unless said otherwise; other words are masked in each."""
 _MASKED = 0.2
 """Share of the words that are masked, each whole: the rest of a word would give a masked piece away."""
 _UNCHANGED, _REPLACED = 0.1, 0.1
@@ -65,7 +67,9 @@ class Pretrained:
     """As a shell gives it after a signal: 130 after Ctrl-C, 143 after SIGTERM."""
 
 
-def pretrain(recipe: Recipe, folder: Path, more: Sequence[Document] = (), listener: Listener | None = None) -> Pretrained:
+def pretrain(
+    recipe: Recipe, folder: Path, more: Sequence[Document] = (), epochs: int = EPOCHS, listener: Listener | None = None
+) -> Pretrained:
     """Pre-trains the recipe's encoder on its training texts and on `more`, and writes it into a folder.
 
     Texts of dev and test are not read, so their scores stay valid.
@@ -76,9 +80,9 @@ def pretrain(recipe: Recipe, folder: Path, more: Sequence[Document] = (), listen
     data = read_data(recipe.data.documents_only(), recipe.text)
     if data.problems:
         listener.note(summary(data.problems))
-    loop = _Loop(recipe, (*data.train, *more), listener)
+    loop = _Loop(recipe, (*data.train, *more), epochs, listener)
     listener.note(f"{loop.words:,} words in {len(loop.train):,} windows for training, {len(loop.held_out):,} held out")
-    epochs, accuracy = loop.run()
+    finished, accuracy = loop.run()
     folder.parent.mkdir(parents=True, exist_ok=True)
     # the folder appears complete or not at all
     with room_for(folder), TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
@@ -86,13 +90,12 @@ def pretrain(recipe: Recipe, folder: Path, more: Sequence[Document] = (), listen
         loop.encoder.cpu().save_pretrained(whole)
         loop.vocabulary.save(whole)
         whole.replace(folder)
-    stopped = epochs < recipe.pretraining.epochs
-    return Pretrained(folder, loop.words, epochs, accuracy, loop.stop.exit_code if stopped else 0)
+    return Pretrained(folder, loop.words, finished, accuracy, loop.stop.exit_code if finished < epochs else 0)
 
 
 class _Loop:
-    def __init__(self, recipe: Recipe, documents: Sequence[Document], listener: Listener) -> None:
-        self.epochs, self.training, self.listener = recipe.pretraining.epochs, recipe.training, listener
+    def __init__(self, recipe: Recipe, documents: Sequence[Document], epochs: int, listener: Listener) -> None:
+        self.epochs, self.training, self.listener = epochs, recipe.training, listener
         self.stop = StopRequest()
         torch.manual_seed(self.training.seed)
         self.encoder, self.vocabulary = starting_encoder(recipe.encoder, documents)

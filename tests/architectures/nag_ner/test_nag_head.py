@@ -20,7 +20,7 @@ from anyner.text.align import WordEntity
 
 SETTINGS: list[dict[str, Any]] = [
     {}, {"space": "sentence"}, {"space": "vocab"}, {"tail": False}, {"start_classifier": "none"}, {"start_classifier": "linear"},
-    {"block_inputs": "positions"}, {"block_inputs": "none"}, {"causal": True}, {"negatives": 0}, {"negatives": "all"},
+    {"block_inputs": "positions"}, {"block_inputs": "none"}, {"negatives": 0}, {"negatives": "all"},
     {"layers": 1}, {"contiguous": True}, {"decoder": "encoder", "width": None}, {"longest": 1}, {"farthest": 4},
     {"loss": "positions"}, {"span_classifier": {"width": 4}},
 ]  # fmt: skip

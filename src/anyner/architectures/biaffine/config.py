@@ -6,11 +6,11 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from anyner.architectures.settings import CorpusStatistics, HeadConfig, Threshold
+from anyner.architectures.settings import CorpusStatistics, SpanHeadConfig, Threshold
 from anyner.settings import recorded
 
 
-class Config(HeadConfig):
+class Config(SpanHeadConfig):
     architecture: Literal["biaffine"] = "biaffine"
     width: int = Field(default=192, ge=1)
     """Width of the start and end vectors."""
@@ -21,10 +21,11 @@ class Config(HeadConfig):
 
     def fitted(self, statistics: CorpusStatistics) -> Self:
         longest = min(2 * max(statistics.spans, default=1), statistics.most_words)
-        return self if self.longest else self.updated({"longest": longest}, "head")
+        fitted = super().fitted(statistics)
+        return fitted if self.longest else fitted.updated({"longest": longest}, "head")
 
     def too_long(self, words: int, window: int) -> str | None:
         return f"longer than head.longest, {self.longest} words" if self.longest and words > self.longest else None
 
     def thresholds(self) -> tuple[Threshold, ...]:
-        return (Threshold("score", 0.1, 0.5, tuple(round(0.1 + 0.025 * i, 3) for i in range(33))),)
+        return self.score_thresholds(Threshold("score", 0.1, 0.5, tuple(round(0.1 + 0.025 * i, 3) for i in range(33))))

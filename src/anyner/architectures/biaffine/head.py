@@ -14,8 +14,8 @@ from anyner.architectures.base import Losses, LossPart
 from anyner.architectures.biaffine.config import Config
 from anyner.architectures.decode import decode_spans
 from anyner.architectures.draw import Draw
-from anyner.architectures.settings import Decoding, HeadConfig
-from anyner.architectures.spans import SpanProposals
+from anyner.architectures.settings import Decoding, HeadConfig, least_score
+from anyner.architectures.spans import SpanProposals, fragment_pairs_of, in_spans
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold
 from anyner.layers.span_classifier import SpanScores, likely_spans, real_spans
@@ -32,20 +32,23 @@ class Head(base.Head):
         super().__init__(config, labels, encoder)
         assert isinstance(config, Config)
         self.longest = config.longest
-        self.span_scores = SpanScores(encoder.width, config.width, len(labels), config.dropout)
+        self.span_scores = SpanScores(encoder.width, config.width, config.kinds(len(labels)), config.dropout)
+        self.fragment_pairs = fragment_pairs_of(config, encoder.width, len(labels))
         nn.init.constant_(self.span_scores.linear.bias, math.log(PRIOR / (1 - PRIOR)))
 
     def loss(self, states: States, gold: Gold, draw: Draw) -> Losses:
+        gold, pairs = in_spans(self.fragment_pairs, states, gold)
         logits = self.span_scores(states.words)  # (B, C, M, M)
         target = gold.span_targets(states.words.shape[1])  # (B, C, M, M)
         counted = self._spans(states.word_mask)[:, None] & gold.annotated[:, :, None, None]  # (B, C, M, M)
         loss = functional.binary_cross_entropy_with_logits(logits, target, reduction="none")
-        return {"span": LossPart(torch.where(counted, loss, 0.0).sum(), states.word_mask.sum())}
+        return {"span": LossPart(torch.where(counted, loss, 0.0).sum(), states.word_mask.sum()), **pairs}
 
     def propose(self, states: States, decoding: Decoding, draw: Draw) -> SpanProposals:
         tables = self.span_scores.tables(self.span_scores.as_boundaries(states.words))
         probabilities = ((start, logits.sigmoid()) for start, logits in tables)
-        return SpanProposals(*likely_spans(probabilities, self._spans(states.word_mask), decoding.thresholds["score"]))
+        found = likely_spans(probabilities, self._spans(states.word_mask), least_score(decoding.thresholds))
+        return SpanProposals.of(self.fragment_pairs, states, *found)
 
     def _spans(self, word_mask: Tensor) -> Tensor:
         """True where (first, last) is a span of real words and not too long: (B, M, M)."""

@@ -8,7 +8,13 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field
 
-from anyner.architectures.settings import CorpusStatistics, HeadConfig, ReadSpanClassifierConfig, SpanClassifierOptions, Threshold
+from anyner.architectures.settings import (
+    CorpusStatistics,
+    ReadSpanClassifierConfig,
+    SpanClassifierOptions,
+    SpanHeadConfig,
+    Threshold,
+)
 from anyner.settings import recorded
 
 _SEGMENT_WORDS, _COVERED = 32, 0.995
@@ -25,13 +31,14 @@ class DiffusionOptions(SpanClassifierOptions):
     """Whether the predictions of all steps vote on each span; off: the best prediction of the last step stays (paper)."""
 
 
-class Config(HeadConfig):
+class Config(SpanHeadConfig):
     PAPER: ClassVar[Mapping[str, Any]] = {
         "denoiser": "paper",
         "width": None,
         "expansion": "repeat",
         "matching": "predictions",
         "span_classifier": {"width": 0},
+        "fragments": False,
     }
     """As the authors' released settings have it. K, T and the schedule are the defaults."""
     PAPER_OPTIONS: ClassVar[Mapping[str, Any]] = {"voting": False}
@@ -65,12 +72,13 @@ class Config(HeadConfig):
     one training entity in two hundred is longer than 16 words. 0: windows are never cut, as with `denoiser: paper`."""
 
     def fitted(self, statistics: CorpusStatistics) -> Self:
+        fitted = super().fitted(statistics)
         if self.segment_words is not None:
-            return self
+            return fitted
         if self.denoiser == "paper":
-            return self.updated({"segment_words": 0}, "head")
+            return fitted.updated({"segment_words": 0}, "head")
         long = int(np.quantile(statistics.spans or (1,), _COVERED, method="higher"))
-        return self.updated({"segment_words": max(_SEGMENT_WORDS, min(2 * long, statistics.most_words))}, "head")
+        return fitted.updated({"segment_words": max(_SEGMENT_WORDS, min(2 * long, statistics.most_words))}, "head")
 
     def too_long(self, words: int, window: int) -> str | None:
         segment = self.segment_words or window
@@ -78,4 +86,4 @@ class Config(HeadConfig):
 
     def thresholds(self) -> tuple[Threshold, ...]:
         """Of the share of votes; without voting a third of the paper's phi: the mean of three probabilities, not their sum."""
-        return (Threshold("score", 0.1, 0.4, tuple(round(0.1 + 0.025 * i, 3) for i in range(36))),)
+        return self.score_thresholds(Threshold("score", 0.1, 0.4, tuple(round(0.1 + 0.025 * i, 3) for i in range(36))))

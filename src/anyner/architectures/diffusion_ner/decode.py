@@ -26,4 +26,4 @@ def decode(proposals: Mapping[str, NDArray[Any]], sentences: int, decoding: Deco
     order = np.lexsort((label, -score, last, first, sentence))  # samples may disagree about the label: the best first
     place, score = place[order], score[order]
     best_of_span = np.append(True, (np.diff(place[:, [0, 2, 3]], axis=0) != 0).any(1))
-    return decode_spans({"place": place[best_of_span], "score": score[best_of_span]}, sentences, decoding)
+    return decode_spans({**proposals, "place": place[best_of_span], "score": score[best_of_span]}, sentences, decoding)

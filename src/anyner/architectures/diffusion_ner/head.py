@@ -18,8 +18,8 @@ from anyner.architectures.diffusion_ner.decode import decode
 from anyner.architectures.diffusion_ner.network import Denoiser, Pointed, Predictions, Sentence
 from anyner.architectures.diffusion_ner.schedule import ddim_step, schedule_of, step_pairs, to_spans, to_states
 from anyner.architectures.draw import Draw
-from anyner.architectures.settings import Decoding, HeadConfig
-from anyner.architectures.spans import SpanProposals, span_classifier_of, span_losses
+from anyner.architectures.settings import Decoding, HeadConfig, least_score
+from anyner.architectures.spans import SpanProposals, fragment_pairs_of, in_spans, span_classifier_of, span_losses
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold
 from anyner.layers.contiguous import Entities
@@ -40,10 +40,13 @@ class Head(base.Head):
         assert isinstance(config, Config)
         self.settings = config
         self.alpha_bar = schedule_of(config.schedule, config.diffusion_steps)
-        self.denoiser = Denoiser(config, encoder.width, len(labels) + 1)
-        self.span_classifier = span_classifier_of(config.span_classifier, encoder.width, len(labels), read_by=self.denoiser.types)
+        kinds = config.kinds(len(labels))
+        self.denoiser = Denoiser(config, encoder.width, kinds + 1)
+        self.span_classifier = span_classifier_of(config.span_classifier, encoder.width, kinds, read_by=self.denoiser.types)
+        self.fragment_pairs = fragment_pairs_of(config, encoder.width, len(labels))
 
     def loss(self, states: States, gold: Gold, draw: Draw) -> Losses:
+        gold, pairs = in_spans(self.fragment_pairs, states, gold)
         config, windows, segments = self.settings, states, self.segments(states)
         states, rows = segments.states(windows), segments.entities(Entities.of(gold.host)).rows(len(segments.window))
         noisy = targets.noised(rows, states, config, self.alpha_bar, draw)
@@ -63,6 +66,7 @@ class Head(base.Head):
         return {
             "boundary": LossPart(torch.where(matched, left + right, 0.0).sum(), matched.sum()),
             "type": LossPart(types, types.new_full((), label.numel())),
+            **pairs,
             **span_losses(self.span_classifier, config.span_classifier, windows, gold),
         }
 
@@ -84,11 +88,11 @@ class Head(base.Head):
     def propose(self, states: States, decoding: Decoding, draw: Draw) -> SpanProposals:
         options, segments = decoding.options, self.segments(states)
         assert isinstance(options, DiffusionOptions)
-        states = segments.states(states)
+        windows, states = states, segments.states(states)
         sentence, read = self.denoiser.read(states), self._read(states)
         share = options.score_share if read is not None and self.settings.span_classifier.loss_weight else 0.0
         # a mean over samples needs the weak ones too
-        least = least_before_rescoring(decoding.thresholds["score"], share) if options.samples == 1 else 0.0
+        least = least_before_rescoring(least_score(decoding.thresholds), share) if options.samples == 1 else 0.0
         places, scores = [], []
         for sample in range(options.samples):
             steps = [pointed for *_, pointed in self.denoise(states, sentence, options, draw, sample)]
@@ -99,7 +103,7 @@ class Head(base.Head):
             place, own = segments.in_windows(states, place)
             places.append(place[own])
             scores.append(score[own])
-        return SpanProposals(torch.cat(places), torch.cat(scores))
+        return SpanProposals.of(self.fragment_pairs, windows, torch.cat(places), torch.cat(scores))
 
     def denoise(
         self, states: States, sentence: Sentence, options: DiffusionOptions, draw: Draw, sample: int = 0

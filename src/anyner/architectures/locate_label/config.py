@@ -8,7 +8,13 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from pydantic import Field, PositiveInt, field_validator
 
-from anyner.architectures.settings import CorpusStatistics, HeadConfig, ReadSpanClassifierConfig, SpanClassifierOptions, Threshold
+from anyner.architectures.settings import (
+    CorpusStatistics,
+    ReadSpanClassifierConfig,
+    SpanClassifierOptions,
+    SpanHeadConfig,
+    Threshold,
+)
 
 LONGEST_FITTED = 16
 """Most words of a seed when the lengths come from the corpus: the longest seed of the paper's experiments."""
@@ -21,13 +27,14 @@ class LocateLabelOptions(SpanClassifierOptions):
     """A span loses score to better ones that nearly equal it: from this IoU on, the paper's k; none: it does not."""
 
 
-class Config(HeadConfig):
+class Config(SpanHeadConfig):
     PAPER: ClassVar[Mapping[str, Any]] = {
         "lengths": [1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 15],
         "dropout": 0.5,
         "extra_features": False,
         "span_classifier": {"width": 0},
         "negatives": 5,
+        "fragments": False,
     }
     PAPER_OPTIONS: ClassVar[Mapping[str, Any]] = {"soft_nms": 0.6}
     one_label: ClassVar[bool] = True
@@ -62,10 +69,11 @@ class Config(HeadConfig):
         return max(self.lengths or (LONGEST_FITTED,))
 
     def fitted(self, statistics: CorpusStatistics) -> Self:
+        fitted = super().fitted(statistics)
         if self.lengths:
-            return self
+            return fitted
         enough = int(np.quantile(statistics.spans or (1,), 0.99, method="higher"))
-        return self.updated({"lengths": list(range(1, min(enough, LONGEST_FITTED, statistics.most_words) + 1))}, "head")
+        return fitted.updated({"lengths": list(range(1, min(enough, LONGEST_FITTED, statistics.most_words) + 1))}, "head")
 
     def too_long(self, words: int, window: int) -> str | None:
         if self.regressor or words <= self.longest:
@@ -74,4 +82,5 @@ class Config(HeadConfig):
 
     def thresholds(self) -> tuple[Threshold, ...]:
         score = Threshold("score", 0.1, 0.5, tuple(round(0.1 + 0.025 * i, 3) for i in range(33)))
-        return (score, Threshold("filter", 0.1, 0.2, (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6))) if self.filter else (score,)
+        located = (Threshold("filter", 0.1, 0.2, (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6)),) if self.filter else ()
+        return (*self.score_thresholds(score), *located)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from anyner.architectures.decode import decode_spans
 from anyner.architectures.locate_label.config import LocateLabelOptions
-from anyner.architectures.settings import Decoding
+from anyner.architectures.settings import Decoding, least_score
 from anyner.text.align import WordEntity
 
 DECAY = 0.9
@@ -23,7 +23,7 @@ def decode(proposals: Mapping[str, NDArray[Any]], sentences: int, decoding: Deco
     """The entities of each sentence."""
     assert isinstance(decoding.options, LocateLabelOptions)
     # Scores only fall, and a span only lowers worse ones: what is below the threshold now cannot affect the others.
-    kept = (proposals["place"][:, 1] >= 0) & (proposals["score"] >= decoding.thresholds["score"])
+    kept = (proposals["place"][:, 1] >= 0) & (proposals["score"] >= least_score(decoding.thresholds))
     if "filter" in decoding.thresholds:
         kept &= proposals["filter"] >= decoding.thresholds["filter"]
     place, score = proposals["place"][kept], proposals["score"][kept].astype(np.float64)
@@ -31,7 +31,7 @@ def decode(proposals: Mapping[str, NDArray[Any]], sentences: int, decoding: Deco
         order = np.lexsort((place[:, 3], place[:, 2], place[:, 0]))
         place, score = place[order], score[order]
         soft_nms(near_spans(place, decoding.options.soft_nms), score)
-    return decode_spans({"place": place, "score": score}, sentences, decoding)
+    return decode_spans({**proposals, "place": place, "score": score}, sentences, decoding)
 
 
 def soft_nms(near: NDArray[np.int64], score: NDArray[np.float64]) -> None:

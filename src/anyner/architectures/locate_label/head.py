@@ -18,7 +18,7 @@ from anyner.architectures.locate_label.decode import decode
 from anyner.architectures.locate_label.network import SpanNetwork, SpanReader
 from anyner.architectures.locate_label.targets import Targets, shift
 from anyner.architectures.settings import Decoding, HeadConfig
-from anyner.architectures.spans import SpanProposals, span_classifier_of, span_losses
+from anyner.architectures.spans import SpanProposals, fragment_pairs_of, in_spans, span_classifier_of, span_losses
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold
 from anyner.layers.contiguous import Entities
@@ -47,15 +47,16 @@ class Head(base.Head):
         widths = (encoder.width, encoder.piece_width)
         self.filter = SpanNetwork(config, *widths, outputs=1) if config.filter else None
         self.regressor = SpanNetwork(config, *widths, outputs=2, outer=True) if config.regressor else None
-        self.classifier = SpanNetwork(config, *widths, outputs=len(labels) + 1)  # class 0: no entity
-        read_by = self.classifier.output
-        self.span_classifier = span_classifier_of(config.span_classifier, encoder.width, len(labels), read_by=read_by)
+        kinds = config.kinds(len(labels))
+        self.classifier = SpanNetwork(config, *widths, outputs=kinds + 1)  # class 0: no entity
+        self.span_classifier = span_classifier_of(config.span_classifier, encoder.width, kinds, read_by=self.classifier.output)
+        self.fragment_pairs = fragment_pairs_of(config, encoder.width, len(labels))
         if self.regressor is not None:  # seeds hardly shift at first, so the classifier sees gold spans from the start
             nn.init.normal_(self.regressor.output.weight, std=1e-3)
             nn.init.zeros_(self.regressor.output.bias)
 
     def loss(self, states: States, gold: Gold, draw: Draw) -> Losses:
-        config = self.settings
+        config, (gold, pairs) = self.settings, in_spans(self.fragment_pairs, states, gold)
         found, reader = self.targets(states, gold, draw), SpanReader(states)
         seeds, positive = found.seeds, found.positive
         parts: dict[str, LossPart] = {}
@@ -73,7 +74,7 @@ class Head(base.Head):
         logits = self._label_logits(reader, shifted).masked_fill(unknown, -1e4)  # (Q, 1 + C)
         loss = self._weights(iou, label > 0) * functional.cross_entropy(logits, label, reduction="none")  # equation 16
         parts["classifier"] = _mean(loss, torch.ones_like(positive))
-        return {**parts, **span_losses(self.span_classifier, config.span_classifier, states, gold)}
+        return {**parts, **pairs, **span_losses(self.span_classifier, config.span_classifier, states, gold)}
 
     def targets(self, states: States, gold: Gold, draw: Draw) -> Targets:
         config, longest = self.settings, self.settings.longest
@@ -97,7 +98,8 @@ class Head(base.Head):
         if self.span_classifier is not None and (share := decoding.options.score_share):
             read = self.span_classifier.read(states.words)
             score = self.span_classifier.rescore(read, place.clamp(min=0), score, share)
-        return LabelledSpans(place, score, passed)
+        spans_and_pairs = SpanProposals.of(self.fragment_pairs, states, place, score)
+        return LabelledSpans(place, score, spans_and_pairs.pair, spans_and_pairs.pair_score, passed)
 
     def locate(self, reader: SpanReader, decoding: Decoding) -> tuple[Spans, Spans, Tensor]:
         """The first stage: the seeds that pass the filter, where the regressor shifts them, and the filter's probability (N,).

@@ -27,21 +27,19 @@ class NagOptions(GenerationOptions):
 
 class Config(GenerationConfig):
     PAPER: ClassVar[dict[str, Any]] = {
-        "loss": "positions", "space": "vocab", "block_inputs": "positions", "start_classifier": "linear", "causal": True,
+        "loss": "positions", "space": "vocab", "block_inputs": "positions", "start_classifier": "linear",
         "negatives": "all", "span_classifier": {"width": 0},
     }  # fmt: skip
     PAPER_OPTIONS: ClassVar[dict[str, Any]] = {"decoding": "greedy", "more": "argmax", "score_share": 0.0}
     FARTHEST_IN_WORDS: ClassVar[bool] = True
 
     architecture: Literal["nag_ner"] = "nag_ner"
-    causal: bool = False
-    """Whether a position attends to the earlier ones of its block only, as in the paper's backbone, or to all of them."""
     space: Literal["pointer", "sentence", "vocab"] | None = None
     """What a position generates: a pointer to a word of the sentence, a piece of the sentence, or a piece of the whole vocabulary
     (the paper). Left open: pointer; sentence for a pretrained decoder."""
     loss: Literal["sequences", "positions"] = "sequences"
-    """sequences: globally normalised over all sequences of words that the sentence has. positions: cross-entropy at each position
-    (the paper)."""
+    """sequences: globally normalised over all sequences of words that the sentence has. positions: cross-entropy at each
+    position, which attends to the earlier ones of its block only (the paper)."""
     block_inputs: Literal["words", "positions", "none"] = "words"
     """What tells blocks apart, besides the mask. positions: the position of their word and their rank (the paper). words: also
     the vectors of their word and the words behind it. none: nothing (the paper's ablation)."""

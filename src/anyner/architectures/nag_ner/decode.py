@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from anyner.architectures.generation import least_score, resolved
-from anyner.architectures.settings import Decoding
+from anyner.architectures.generation import resolved
+from anyner.architectures.settings import Decoding, least_score
 from anyner.text.align import WordEntity
 
 

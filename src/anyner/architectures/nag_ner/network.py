@@ -169,7 +169,7 @@ class Network(nn.Module):
             inputs = inputs + self._tags(sentences, blocks)[:, None]
         if self.next_words is not None:
             inputs = inputs + self._next_words(sentences, blocks)
-        hidden: Tensor = self.decoder(inputs, blocks.sequences, sentences.memory, causal=self.settings.causal)
+        hidden: Tensor = self.decoder(inputs, blocks.sequences, sentences.memory, causal=self.settings.loss == "positions")
         return hidden
 
     def _tags(self, sentences: Sentences, blocks: Blocks) -> Tensor:

@@ -15,13 +15,13 @@ from torch.nn import functional
 from anyner.architectures import base
 from anyner.architectures.base import Losses, LossPart
 from anyner.architectures.draw import Draw
-from anyner.architectures.generation import PRETRAINED_RATE, least_score
+from anyner.architectures.generation import PRETRAINED_RATE
 from anyner.architectures.set_gner.config import Config, SetOptions
 from anyner.architectures.set_gner.decode import decode
 from anyner.architectures.set_gner.network import Network
 from anyner.architectures.set_gner.search import NONE, Hypotheses, Limits, Reach, generate
 from anyner.architectures.set_gner.targets import IGNORED, Targets, targets_of
-from anyner.architectures.settings import Decoding, HeadConfig
+from anyner.architectures.settings import Decoding, HeadConfig, least_score
 from anyner.architectures.spans import span_classifier_of, span_losses
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 import re
-from dataclasses import dataclass
 from functools import cache
 
 from anyner.corpora.corpus import Corpus
@@ -18,21 +17,10 @@ from anyner.document import Document, Entity
 from anyner.errors import InvalidInputError
 from anyner.fragments import shifted
 
-__all__ = ["SyntheticSplits", "synthetic", "synthetic_splits"]
-
 _SLOT = re.compile(r"\{([a-z:]+)\}")
 _MOST_WORDS = 32
 _KIND_OF_TEN = (0, 0, 0, 1, 1, 1, 2, 2, 2, 3)
 """Kinds of sentences, in the order of the file: patient, clinic, people, no entity."""
-
-
-@dataclass(frozen=True, slots=True)
-class SyntheticSplits:
-    """Train, dev and test of one synthetic corpus."""
-
-    train: Corpus
-    dev: Corpus
-    test: Corpus
 
 
 def synthetic(size: int, seed: int = 0, contiguous: bool = False, split: Split = "train") -> Corpus:
@@ -47,11 +35,6 @@ def synthetic(size: int, seed: int = 0, contiguous: bool = False, split: Split =
     variant = "contiguous" if contiguous else "full"
     voice = Voice(random.Random(f"{seed} {variant} {split}"), split, contiguous)
     return Corpus(tuple(_document(_sentence(voice), f"synthetic-{split}-{number:05}") for number in range(1, size + 1)))
-
-
-def synthetic_splits(sizes: tuple[int, int, int] = (1500, 200, 400), seed: int = 0, contiguous: bool = False) -> SyntheticSplits:
-    """Train, dev and test of the given sizes."""
-    return SyntheticSplits(*(synthetic(size, seed, contiguous, split) for size, split in zip(sizes, SPLITS, strict=True)))
 
 
 def _document(phrase: Phrase, identifier: str) -> Document:

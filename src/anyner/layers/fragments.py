@@ -1,0 +1,153 @@
+"""Discontinuous entities for heads that predict spans: each fragment is a span of a kind of its own, and pairs are joined.
+
+A head with C labels predicts 2 C kinds of spans by its own method: entities of each label, and fragments of discontinuous
+entities of each label. `FragmentPairs` scores whether two fragments belong to one entity; `architectures/decode.py` joins them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional
+
+from anyner.encoding.encoder import States
+from anyner.encoding.gold import Gold, GoldArrays
+from anyner.layers.spanpool import at_words
+
+Integers = NDArray[np.int64]
+DISTANCES = 16
+"""Distances between two fragments that are told apart, all longer ones being one."""
+MOST_FRAGMENTS = 2048
+"""Fragments of a batch that are paired; the best ones, where a model proposes more."""
+
+
+class FragmentPairs(nn.Module):
+    """Whether two fragments are parts of one entity: logits of each of C labels, from both fragments and the words between."""
+
+    def __init__(self, word_width: int, width: int, labels: int, *, dropout: float) -> None:
+        super().__init__()
+        self.labels = labels
+        self.read = nn.Linear(word_width, 5 * width)
+        """Of every word: as the start and the end of the left and of the right fragment, and between the two."""
+        self.distance = nn.Embedding(DISTANCES, width)
+        self.hidden = nn.Linear(width, width)
+        self.dropout = nn.Dropout(dropout)
+        self.output = nn.Linear(width, labels)
+
+    def forward(self, words: Tensor, pairs: Tensor) -> Tensor:
+        """Of pairs (R, 5), sentence and the first and last words of both, in words (B, M, d): logits (R, C), float32."""
+        sentence, left, left_end, right, right_end = pairs.unbind(1)  # (R,) each
+        starts, ends, next_starts, next_ends, between = self.read(words).chunk(5, dim=-1)  # (B, M, k) each
+        vector = at_words(starts, sentence, left) + at_words(ends, sentence, left_end)
+        vector = vector + at_words(next_starts, sentence, right) + at_words(next_ends, sentence, right_end)  # (R, k)
+        sums = functional.pad(between.float().cumsum(1), (0, 0, 1, 0))  # (B, M + 1, k): mean of any words in two gathers
+        gap = right - left_end - 1  # (R,) at least 1
+        mean = (at_words(sums, sentence, right) - at_words(sums, sentence, left_end + 1)) / gap.clamp(min=1)[:, None]
+        vector = vector + mean.to(vector.dtype) + self.distance(gap.clamp(0, DISTANCES - 1)).to(vector.dtype)
+        vector = functional.gelu(self.hidden(self.dropout(functional.gelu(vector))))
+        logits: Tensor = self.output(self.dropout(vector))
+        return logits.float()
+
+    def loss(self, states: States, gold: Gold) -> tuple[Tensor, Tensor]:
+        """Binary cross-entropy over the training pairs: its sum, and the number of pairs."""
+        pairs, together = training_pairs(gold.host, self.labels)
+        target = states.placed(together.astype(np.float32))  # (R, C)
+        placed = states.placed(pairs)  # (R, 5)
+        loss = functional.binary_cross_entropy_with_logits(self(states.words, placed), target, reduction="none")
+        loss = torch.where(gold.annotated[placed[:, 0]], loss, 0.0)
+        return loss.sum(), loss.new_full((), max(1, len(pairs)))
+
+    def proposed(self, states: States, place: Tensor, score: Tensor) -> tuple[Tensor, Tensor]:
+        """All pairs among proposed spans (P, 4), sentence, kind, first and last word: (R, 6), the label second, and (R,)."""
+        fragment = (place[:, 1] >= self.labels).nonzero()[:, 0]
+        if len(fragment) > MOST_FRAGMENTS:
+            fragment = fragment[score[fragment].topk(MOST_FRAGMENTS).indices]
+        sentence, kind, first, last = place[fragment].unbind(1)  # (F,) each
+        alike = (sentence[:, None] == sentence) & (kind[:, None] == kind) & (last[:, None] + 1 < first)  # (F, F)
+        left, right = alike.nonzero().unbind(1)  # (R,) each
+        ends = (first[left], last[left], first[right], last[right])
+        logits = self(states.words, torch.stack([sentence[left], *ends], dim=1))  # (R, C)
+        label = kind[left] - self.labels  # (R,)
+        probability = logits.gather(1, label[:, None])[:, 0].sigmoid()
+        return torch.stack([sentence[left], label, *ends], dim=1), probability
+
+
+def with_fragments(gold: Gold, states: States) -> Gold:
+    """The same gold in spans: a discontinuous entity of label c becomes its fragments, spans of kind C + c."""
+    labels, host = gold.annotated.shape[1], gold.host
+    spans = _Fragments.of(host)
+    kind = np.where(spans.whole, 0, labels) + host.label[spans.entity]
+    rows = np.unique(np.stack([host.sentence[spans.entity], spans.first, spans.last, kind], axis=1), axis=0)  # each once
+    sentence, first, last, kind = np.ascontiguousarray(rows.T)
+    sizes = last - first + 1
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    words = np.arange(offsets[-1]) - np.repeat(offsets[:-1], sizes) + np.repeat(first, sizes)
+    arrays = GoldArrays(sentence, kind, first, last, words, offsets)
+    starts, ends = states.placed(first), states.placed(last)  # (E,) each
+    return replace(
+        gold,
+        sentence=states.placed(sentence),
+        label=states.placed(kind),
+        first=starts,
+        last=ends,
+        contiguous=torch.ones_like(starts, dtype=torch.bool),
+        first_end=ends,
+        last_start=starts,
+        words=states.placed(words),
+        offsets=states.placed(offsets),
+        annotated=gold.annotated.repeat(1, 2),
+        counts=tuple(np.bincount(sentence, minlength=len(gold.counts)).tolist()),
+        host=arrays,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Fragments:
+    """The fragments of entities, in one list; a contiguous entity is one."""
+
+    entity: Integers  # (F,)
+    first: Integers  # (F,)
+    last: Integers  # (F,)
+    whole: NDArray[np.bool_]  # (F,) it is all of its entity
+
+    @classmethod
+    def of(cls, gold: GoldArrays) -> _Fragments:
+        owner = np.repeat(np.arange(len(gold.sentence)), np.diff(gold.offsets))  # (W,)
+        apart = (np.diff(gold.words) != 1) | (np.diff(owner) != 0)  # (W - 1,) between two words
+        starts, ends = (np.flatnonzero(np.insert(apart, place, True)[: len(owner)]) for place in (0, len(apart)))  # (F,) each
+        entity = owner[starts]
+        whole = np.bincount(entity, minlength=len(gold.sentence))[entity] == 1
+        return cls(entity, gold.words[starts], gold.words[ends], whole)
+
+
+def training_pairs(gold: GoldArrays, labels: int) -> tuple[Integers, NDArray[np.bool_]]:
+    """Pairs to learn from: (R, 5) sentence and the first and last words of both, and which labels they are one entity of (R, C).
+
+    Paired are the fragments and the contiguous entities of a sentence, and fragments with one end a word off, as a model may
+    propose them, with one that is right.
+    """
+    spans = _Fragments.of(gold)
+    true = np.stack([gold.sentence[spans.entity], spans.first, spans.last], axis=1)  # (F, 3)
+    split = np.flatnonzero(~spans.whole)
+    off = np.concatenate([true[split] + np.array([0, *shift]) for shift in ((1, 0), (-1, 0), (0, 1), (0, -1))])
+    ends = np.zeros(gold.sentence.max(initial=-1) + 1, dtype=np.int64)  # nothing is known of the words behind the last entity
+    np.maximum.at(ends, gold.sentence, gold.last)
+    off = off[(off[:, 1] >= 0) & (off[:, 1] <= off[:, 2]) & (off[:, 2] <= ends[off[:, 0]])]
+    candidates, number = np.unique(np.concatenate([true, off]), axis=0, return_inverse=True)  # (N, 3), and of each the row
+    number = number.reshape(-1)[: len(true)]  # (F,)
+    right_ones = np.zeros(len(candidates), dtype=np.bool_)
+    right_ones[number] = True
+    sentence, first, last = candidates.T
+    paired = (sentence[:, None] == sentence) & (last[:, None] + 1 < first) & (right_ones[:, None] | right_ones)  # (N, N)
+    left, right = np.nonzero(paired)
+    place = np.zeros(paired.shape, dtype=np.int64)
+    place[left, right] = np.arange(len(left))
+    together = np.zeros((len(left), labels), dtype=np.bool_)
+    entity = spans.entity[split]
+    one, other = np.nonzero((entity[:, None] == entity) & (spans.last[split][:, None] < spans.first[split]))
+    together[place[number[split[one]], number[split[other]]], gold.label[entity[one]]] = True
+    return np.stack([sentence[left], first[left], last[left], first[right], last[right]], axis=1), together
