@@ -41,7 +41,7 @@ def located(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A small locate_label model whose seeds leave lengths out."""
     recipe = Recipe.of(
         {
-            "data": {"synthetic": {"contiguous": True, "sentences": 40}},
+            "data": {"synthetic": {"contiguous": True, "sentences": 24}},
             "encoder": {"scratch_width": 48},
             "architecture": "locate_label",
             "head": {"lengths": [1, 2, 4, 6]},
@@ -110,11 +110,11 @@ def test_a_holdout_keeps_documents_together_and_loses_none(script: Script, tmp_p
 def test_spans_steps_seeds_and_swaps_of_a_diffusion_model_are_measured(script: Script, corpus: Path, tmp_path: Path) -> None:
     recipe = Recipe.of(
         {
-            "data": {"synthetic": {"contiguous": True, "sentences": 30}},
+            "data": {"synthetic": {"contiguous": True, "sentences": 16}},
             "encoder": {"scratch_width": 48},
             "architecture": "diffusion_ner",
             "head": {"width": 32},
-            "training": {"epochs": 4, "batch_sentences": 4, "encoder_lr": 4e-3, "head_lr": 4e-3, "passages": False},
+            "training": {"epochs": 3, "batch_sentences": 4, "encoder_lr": 4e-3, "head_lr": 4e-3, "passages": False},
         },
         "recipe",
     )
@@ -135,7 +135,7 @@ def test_spans_steps_seeds_and_swaps_of_a_diffusion_model_are_measured(script: S
 
 
 def test_generation_is_measured_beside_its_rival(script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    documents = synthetic(10, seed=8).documents
+    documents = synthetic(6, seed=8).documents
     for name, fewer in (("BEAMS", (1, 3)), ("SENTENCES", 4), ("REPEATS", 1)):
         monkeypatch.setattr(f"papers.set_gner.{name}", fewer)
     anyner.write(documents, tmp_path / "data.jsonl", "jsonl")

@@ -51,7 +51,7 @@ def test_the_libraries_are_as_loud_after_loading_as_before(tmp_path: Path) -> No
     assert [logger.level for logger in loggers] == levels
 
 
-SMALL = ("--set", "data.synthetic.sentences=24", "--set", "training.epochs=1")
+SMALL = ("--set", "data.synthetic.sentences=16", "--set", "training.epochs=1")
 NOTE = "note: no --encoder given, using bundled:general-en, an English encoder\n"
 
 

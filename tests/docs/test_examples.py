@@ -26,9 +26,12 @@ from anyner.cli.main import app
 from anyner.corpora.synthetic import synthetic
 from anyner.view.terminal import draw
 
-SIZES = {"sentences": 40}
-FEWER = {"train": 6, "dev": 3, "test": 6}
+SIZES = {"sentences": 16}
+FEWER = {"train": 4, "dev": 3, "test": 6}
 """Of what is trained on with all weights of a bundled encoder."""
+FEWER_EPOCHS = "1"
+"""In the place of every number of epochs that a command names."""
+_EPOCHS = re.compile(r"(?<=training\.epochs=)\d+")
 _SHELL = re.compile(r"[|<>;&$*]")
 
 
@@ -79,7 +82,7 @@ def workshop(demo_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def run_line(line: str) -> str:
     """One line of a shell; `anyner` runs in this process, for each start of torch costs seconds."""
     if line.startswith("anyner ") and not _SHELL.search(re.sub(r"'[^']*'|\"[^\"]*\"", "", line)):
-        result = CliRunner().invoke(app, shlex.split(line)[1:])
+        result = CliRunner().invoke(app, shlex.split(_EPOCHS.sub(FEWER_EPOCHS, line))[1:])
         assert result.exit_code == 0, f"{line}\n{result.output}\n{result.exception!r}"
         return result.stdout
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

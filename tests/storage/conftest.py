@@ -8,21 +8,12 @@ import pytest
 
 from anyner.inference.recognizer import Recognizer
 from anyner.storage.load import load
-from anyner.training.config import Recipe
-from anyner.training.run import run
-
-TINY = {
-    "data": {"synthetic": {"contiguous": True, "sentences": 150}},
-    "encoder": {"scratch_width": 64},
-    "head": {"width": 64},
-    "training": {"epochs": 5, "batch_sentences": 8, "encoder_lr": 0.003, "head_lr": 0.003},
-}
 
 
 @pytest.fixture(scope="session")
-def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def model_folder(tiny_model: Path) -> Path:
     """A small model that finds something."""
-    return run(Recipe.of(TINY, "recipe"), tmp_path_factory.mktemp("stored") / "model").folder
+    return tiny_model
 
 
 @pytest.fixture(scope="session")

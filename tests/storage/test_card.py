@@ -15,7 +15,7 @@ def test_the_card_shows_the_figures_of_metrics_json(model_folder: Path, recogniz
     assert dev["f1"] > 0
     assert "| {:.2f} | {:.2f} | {:.2f} |".format(*(100 * dev[name] for name in ("precision", "recall", "f1"))) in card
     assert f"Best epoch {training['best_epoch'] + 1} of {training['epochs']}, {training['steps']} steps." in card
-    assert "| training documents | 150 |" in card
+    assert "| training documents | 60 |" in card
     assert all(label in card for label in recognizer.config.labels)
 
 

@@ -33,6 +33,8 @@ from anyner.training.processes import Interrupted
 from anyner.training.progress import Listener
 from anyner.training.run import build, run
 
+SMALL = "data.synthetic.sentences=24"
+"""6 steps an epoch."""
 AVERAGED = "training.average_epochs=0.5"
 ADVERSARIAL = "training.adversarial=0.1"
 HARD = (
@@ -40,7 +42,8 @@ HARD = (
     "encoder.word_shapes=8",
     "training.word_dropout=0.2",
     ADVERSARIAL,
-    "data.synthetic.sentences=32",
+    "data.synthetic.sentences=16",
+    "training.batch_sentences=2",
 )
 """Everything that draws or remembers something: 8 steps an epoch."""
 
@@ -93,8 +96,8 @@ def changing(tiny: Callable[..., Recipe], tmp_path: Path) -> Recipe:
     """Learns from other sentences and entities in every epoch."""
     soft_labels = tmp_path / "soft_labels.jsonl"
     recipe = tiny(
-        *HARD, "architecture=nag_ner", "head={layers: 1, width: 16}", "data.synthetic={sentences: 24}",
-        "data.augmentation=1.0", "data.oversample_discontinuous=2",
+        *HARD, "architecture=nag_ner", "head={layers: 1, width: 16}", "data.synthetic={sentences: 16}",
+        "training.batch_sentences=4", "data.augmentation=1.0", "data.oversample_discontinuous=2",
         f"data.soft_labels={soft_labels}",
     )  # fmt: skip
     data = read_data(recipe.data.documents_only(), recipe.text)
@@ -130,11 +133,11 @@ def test_half_a_checkpoint_beside_the_last_one_is_removed(uninterrupted: tuple[R
 
 
 def test_killed_right_after_the_last_checkpoint_it_only_finishes(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
-    recipe = tiny("training.epochs=1")
-    killed_at(recipe, tmp_path / "m", step=15)
+    recipe = tiny("training.epochs=1", SMALL)
+    killed_at(recipe, tmp_path / "m", step=6)
     assert exit_code(train, recipe, tmp_path / "m", True) == 0
     training = json.loads((tmp_path / "m/metrics.json").read_text(encoding="utf-8"))["training"]
-    assert (training["epochs"], training["steps"], training["best_epoch"]) == (1, 15, 0)
+    assert (training["epochs"], training["steps"], training["best_epoch"]) == (1, 6, 0)
 
 
 def test_ctrl_c_saves_and_resuming_ends_the_same(uninterrupted: tuple[Recipe, Path], tmp_path: Path) -> None:
@@ -150,7 +153,7 @@ def test_ctrl_c_saves_and_resuming_ends_the_same(uninterrupted: tuple[Recipe, Pa
 def test_killed_while_the_first_model_is_written_it_resumes(
     tiny: Callable[..., Recipe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recipe = tiny("training.epochs=2")
+    recipe = tiny("training.epochs=2", SMALL)
     kept = BestModel.keep
 
     def dies(keeper: Any, tuned: Any) -> None:
@@ -183,14 +186,14 @@ def test_other_annotation_is_not_resumed(
 
 def test_a_seed_repeats_the_weights_and_another_does_not(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
     for name, seed in (("one", 0), ("again", 0), ("other", 1)):
-        assert exit_code(train, tiny("training.epochs=1", f"training.seed={seed}"), tmp_path / name) == 0
+        assert exit_code(train, tiny("training.epochs=1", SMALL, f"training.seed={seed}"), tmp_path / name) == 0
     assert weights(tmp_path / "one") == weights(tmp_path / "again") != weights(tmp_path / "other")
 
 
 @pytest.mark.parametrize("change", [(), (ADVERSARIAL,)], ids=["plain", "adversarial"])
 def test_two_processes_learn_what_one_learns(tiny: Callable[..., Recipe], tmp_path: Path, change: tuple[str, ...]) -> None:
     # The encoder's dropout is not a setting, so the processes patch it.
-    recipe = tiny("head.dropout=0.0", "training.batch_sentences=7", *change)
+    recipe = tiny("head.dropout=0.0", "training.batch_sentences=7", "data.synthetic.sentences=32", *change)
     assert exit_code(without_dropout, train, recipe, tmp_path / "one") == 0
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -212,7 +215,7 @@ def test_where_the_loss_is_not_finite_two_processes_end_together(tiny: Callable[
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    both = [started(diverging, tiny(), tmp_path / "two", number, port) for number in range(2)]
+    both = [started(diverging, tiny(SMALL), tmp_path / "two", number, port) for number in range(2)]
     for process in both:
         process.join(60)
         process.kill()
@@ -279,16 +282,17 @@ def test_the_f1_of_entities_with_gaps_is_written_down(
     tiny: Callable[..., Recipe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gaps: Score, f1: float | None
 ) -> None:
     monkeypatch.setattr(Tuner, "tune", lambda _: Tuned({"score": 0.5}, Score(50, 100, 100), gaps))
-    run(tiny("training.epochs=1"), tmp_path / "one")
+    run(tiny("training.epochs=1", SMALL), tmp_path / "one")
     assert [record["dev_discontinuous_f1"] for record in metrics(tmp_path / "one")] == [f1]
 
 
 def test_it_stops_when_patience_is_over_and_keeps_the_best_epoch(
     tiny: Callable[..., Recipe], tmp_path: Path, dev_scores: Callable[[list[int]], None]
 ) -> None:
+    recipe = tiny("training.epochs=9", "training.patience=1", SMALL)
     dev_scores([10, 50, 20])
     told = Told()
-    whole = run(tiny("training.epochs=9", "training.patience=1"), tmp_path / "long", listener=told)
+    whole = run(recipe, tmp_path / "long", listener=told)
     assert (whole.outcome.epochs, whole.outcome.best_epoch, whole.outcome.best_f1) == (3, 1, 0.5)
     assert "stopped: no better dev F1 for 1 epochs" in told.lines
     assert [record["best"] for record in metrics(tmp_path / "long")] == [True, True, False]
@@ -296,7 +300,7 @@ def test_it_stops_when_patience_is_over_and_keeps_the_best_epoch(
     for epochs, scores in ((2, [10, 50]), (3, [10, 50, 60])):
         dev_scores(scores)
         with pytest.raises(Interrupted):
-            run(tiny("training.epochs=9", "training.patience=1"), tmp_path / str(epochs), listener=_StopAfter(epochs))
+            run(recipe, tmp_path / str(epochs), listener=_StopAfter(epochs))
     assert weights(tmp_path / "2") == weights(tmp_path / "long") != weights(tmp_path / "3")
 
 

@@ -1,4 +1,4 @@
-"""A model that cannot learn sixteen sentences by heart is broken somewhere between text and loss."""
+"""A model that cannot learn eight sentences by heart is broken somewhere between text and loss."""
 
 from pathlib import Path
 
@@ -7,9 +7,9 @@ from by_heart import learned_by_heart
 from anyner.evaluation.scores import Score
 
 
-def test_sixteen_sentences_are_learned_by_heart(tmp_path: Path) -> None:
+def test_eight_sentences_are_learned_by_heart(tmp_path: Path) -> None:
     learned = learned_by_heart(tmp_path, "biaffine", {}, epochs=12)
-    assert sum(len(document.entities) for document in learned.documents) > 50
+    assert sum(len(document.entities) for document in learned.documents) > 25
     assert learned.best_f1 == 1.0
     recognizer, documents = learned.recognizer, learned.documents
     total = Score(0, 0, 0)

@@ -1,4 +1,4 @@
-"""Sixteen sentences can be learned by heart, a small corpus teaches something, and the spans put in are really read."""
+"""Eight sentences can be learned by heart, a small corpus teaches something, and the spans put in are really read."""
 
 from importlib import import_module
 from pathlib import Path
@@ -25,7 +25,7 @@ def learned(tmp_path_factory: pytest.TempPathFactory) -> Learned:
     return learned_by_heart(folder, "diffusion_ner", head, epochs=12, enough=0.88)
 
 
-def test_sixteen_sentences_are_learned_by_heart(learned: Learned) -> None:
+def test_eight_sentences_are_learned_by_heart(learned: Learned) -> None:
     recognizer, documents, best = learned.recognizer, learned.documents, learned.best_f1
     assert best >= 0.88
     assert anyner.evaluate(recognizer, documents).strict.f1 == pytest.approx(best)
@@ -48,7 +48,7 @@ def test_with_little_noise_spans_follow_what_was_put_in(learned: Learned, monkey
         states = recognizer.model.encoder(batch)
     gold = Entities.of(batch.gold.host).rows(len(documents))
     little, all_of_it = (swap(head, states, gold, step, Draw(0)) for step in (0, 999))
-    assert little.spans == all_of_it.spans == 30 * sum(len(document.entities) > 1 for document in documents) > 400
+    assert little.spans == all_of_it.spans == 30 * sum(len(document.entities) > 1 for document in documents) > 200
     assert little.followed / little.spans >= 0.5
     assert little.followed > 2 * little.stayed
     assert little.followed > all_of_it.followed, "all noise says nothing about what was put in"
@@ -57,7 +57,7 @@ def test_with_little_noise_spans_follow_what_was_put_in(learned: Learned, monkey
 
 def test_a_seed_is_a_sample_and_samples_agree_in_a_score(learned: Learned) -> None:
     recognizer, documents = learned.recognizer, learned.documents
-    texts = [document.text for document in documents[:12]]
+    texts = [document.text for document in documents]
     once = recognizer.predict(texts)
     thrice = recognizer.predict(texts, options={"samples": 3}, thresholds={"score": 0.1})
     for one, several in zip(once, thrice, strict=True):

@@ -1,4 +1,4 @@
-"""Sixteen nested sentences can be learned by heart, through the same door as every architecture."""
+"""Eight nested sentences can be learned by heart, through the same door as every architecture."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from by_heart import learned_by_heart
 from anyner.evaluation.scores import Score
 
 
-def test_sixteen_sentences_are_learned_by_heart(tmp_path: Path) -> None:
+def test_eight_sentences_are_learned_by_heart(tmp_path: Path) -> None:
     learned = learned_by_heart(tmp_path, "locate_label", {}, epochs=10, enough=0.95)
     assert learned.best_f1 >= 0.95
     recognizer, documents = learned.recognizer, learned.documents

@@ -1,4 +1,4 @@
-"""Six sentences with entities of all shapes are learned by heart, and nothing is lost on the way to brat and back."""
+"""Four sentences with entities of all shapes are learned by heart, and nothing is lost on the way to brat and back."""
 
 from pathlib import Path
 
@@ -8,11 +8,11 @@ import anyner
 from anyner.evaluation.evaluate import evaluate_documents
 
 
-def test_the_papers_method_learns_six_sentences_by_heart(tmp_path: Path) -> None:
+def test_the_papers_method_learns_four_sentences_by_heart(tmp_path: Path) -> None:
     assert learned_by_heart(tmp_path, "set_gner", {"preset": "paper", "layers": 1}, epochs=14, contiguous=False).best_f1 == 1.0
 
 
-def test_six_sentences_of_all_shapes_are_learned_by_heart(tmp_path: Path) -> None:
+def test_four_sentences_of_all_shapes_are_learned_by_heart(tmp_path: Path) -> None:
     settings = {"layers": 1, "span_classifier": {"width": 32}}
     learned = learned_by_heart(tmp_path, "set_gner", settings, epochs=10, contiguous=False)
     shapes = [entity for document in learned.documents for entity in document.entities]
