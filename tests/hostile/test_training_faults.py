@@ -30,9 +30,9 @@ from anyner.training.progress import EpochRecord, Listener
 from anyner.training.run import build, run
 
 TINY: dict[str, Any] = {
-    "data": {"synthetic": {"contiguous": True, "sentences": 40}},
+    "data": {"synthetic": {"contiguous": True, "sentences": 20}},
     "encoder": {"scratch_width": 16},
-    "training": {"epochs": 2, "batch_sentences": 8, "encoder_lr": 0.003, "head_lr": 0.003},
+    "training": {"epochs": 2, "batch_sentences": 4, "encoder_lr": 0.003, "head_lr": 0.003},
 }
 
 

@@ -97,7 +97,7 @@ def changing(tiny: Callable[..., Recipe], tmp_path: Path) -> Recipe:
     soft_labels = tmp_path / "soft_labels.jsonl"
     recipe = tiny(
         *HARD, "architecture=nag_ner", "head={layers: 1, width: 16}", "data.synthetic={sentences: 16}",
-        "training.batch_sentences=4", "data.augmentation=1.0", "data.oversample_discontinuous=2",
+        "training.batch_sentences=4", "training.adversarial=0.0", "data.augmentation=1.0", "data.oversample_discontinuous=2",
         f"data.soft_labels={soft_labels}",
     )  # fmt: skip
     data = read_data(recipe.data.documents_only(), recipe.text)

@@ -22,7 +22,7 @@ from anyner.training.config import Recipe
 def learned(tmp_path_factory: pytest.TempPathFactory) -> Learned:
     folder = tmp_path_factory.mktemp("diffusion")
     head = {"spans": 30, "span_classifier": {"width": 32, "dropout": 0.0}}
-    return learned_by_heart(folder, "diffusion_ner", head, epochs=12, enough=0.88)
+    return learned_by_heart(folder, "diffusion_ner", head, epochs=16, enough=0.88)
 
 
 def test_eight_sentences_are_learned_by_heart(learned: Learned) -> None:

@@ -13,7 +13,7 @@ from anyner.evaluation.evaluate import evaluate_documents
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory: pytest.TempPathFactory) -> Learned:
     folder: Path = tmp_path_factory.mktemp("learned")
-    return learned_by_heart(folder, "nag_ner", {"layers": 1, "span_classifier": {"width": 0}}, epochs=12, contiguous=False)
+    return learned_by_heart(folder, "nag_ner", {"layers": 1, "span_classifier": {"width": 0}}, epochs=16, contiguous=False)
 
 
 def in_one_text(documents: Sequence[Document]) -> Document:

@@ -14,7 +14,7 @@ def test_the_papers_method_learns_four_sentences_by_heart(tmp_path: Path) -> Non
 
 def test_four_sentences_of_all_shapes_are_learned_by_heart(tmp_path: Path) -> None:
     settings = {"layers": 1, "span_classifier": {"width": 32}}
-    learned = learned_by_heart(tmp_path, "set_gner", settings, epochs=10, contiguous=False)
+    learned = learned_by_heart(tmp_path, "set_gner", settings, epochs=14, contiguous=False)
     shapes = [entity for document in learned.documents for entity in document.entities]
     assert sum(entity.discontinuous for entity in shapes) >= 3
     assert learned.best_f1 == 1.0
