@@ -48,22 +48,29 @@ AUGMENTED = Recipe.of({"data": {"synthetic": {}, "augmentation": 0.5}}, "recipe"
 
 
 @pytest.fixture(scope="module")
-def validated(tmp_path_factory: pytest.TempPathFactory) -> CrossValidation:
-    return cross_validate(RECIPE, tmp_path_factory.mktemp("folds"), folds=2)
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the models of the folds are moved to when they are to be removed."""
+    return tmp_path_factory.mktemp("models")
 
 
-def test_the_score_is_of_documents_not_trained_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "shutil", SimpleNamespace(rmtree=lambda folder: None))  # keep the models
-    result = cross_validate(RECIPE, tmp_path, folds=2)
+@pytest.fixture(scope="module")
+def validated(models: Path, tmp_path_factory: pytest.TempPathFactory) -> CrossValidation:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(module, "shutil", SimpleNamespace(rmtree=lambda folder: folder.rename(models / folder.name)))
+        return cross_validate(RECIPE, tmp_path_factory.mktemp("folds"), folds=2)
+
+
+def test_the_score_is_of_documents_not_trained_on(validated: CrossValidation, models: Path) -> None:
+    result = validated
     documents = read_data(RECIPE.data, RECIPE.text, dev_trains=True).train
     total = NOTHING
     for fold in range(2):
         part = dev_passages(documents[fold::2])
-        model = anyner.load(tmp_path / f"fold-{fold + 1}-of-2", "cpu")
+        model = anyner.load(models / f"fold-{fold + 1}-of-2", "cpu")
         total += evaluate_documents(part, model.predict(list(part), thresholds=result.refit.thresholds)).strict
     assert result.score == total and result.score.gold == sum(len(one.entities) for one in documents)
     assert result.score.f1 > 0.2 and result.discontinuous == NOTHING
-    epochs = [read_refit(tmp_path / f"fold-{fold}-of-2")[1].epoch for fold in (1, 2)]
+    epochs = [read_refit(models / f"fold-{fold}-of-2")[1].epoch for fold in (1, 2)]
     assert result.refit.epoch == round(sum(epochs) / 2)
 
 

@@ -52,9 +52,9 @@ def test_it_learns_to_predict_masked_words(
     texts = ("data.synthetic=null", f"data.train={path}", f"data.dev={path}")
     listener = Lines()
     slow = (*texts, "training.encoder_lr=0.005")
-    result = pretrain(tiny(*slow), tmp_path / "encoder", epochs=20, listener=listener)
+    result = pretrain(tiny(*slow), tmp_path / "encoder", epochs=15, listener=listener)
     told = [line for line in listener.lines if line.startswith("epoch")]
-    assert result.epochs == len(told) == 20 and f"masked pieces predicted {result.accuracy:.1%}" in told[-1]
+    assert result.epochs == len(told) == 15 and f"masked pieces predicted {result.accuracy:.1%}" in told[-1]
     assert result.accuracy > 0.9, told[-1]
     assert "2,400 words in 235 windows for training, 5 held out" in listener.lines
 
