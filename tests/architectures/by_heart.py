@@ -44,10 +44,18 @@ class _Until(Listener):
 
 
 def learned_by_heart(
-    folder: Path, architecture: str, head: dict[str, Any], *, epochs: int, enough: float = 1.0, contiguous: bool = True
+    folder: Path,
+    architecture: str,
+    head: dict[str, Any],
+    *,
+    epochs: int,
+    enough: float = 1.0,
+    contiguous: bool = True,
+    documents: tuple[anyner.Document, ...] = (),
 ) -> Learned:
-    """Eight sentences, or four with discontinuous entities: a decoder's steps take longer."""
-    documents = (synthetic(8, seed=4, contiguous=True) if contiguous else synthetic(4, seed=11)).documents
+    """These documents, or eight sentences, or four with discontinuous entities: a decoder's steps take longer."""
+    if not documents:
+        documents = (synthetic(8, seed=4, contiguous=True) if contiguous else synthetic(4, seed=11)).documents
     rate = 5e-3 if contiguous else 6e-3
     data = folder / "data.jsonl"
     anyner.write(documents, data, "jsonl")

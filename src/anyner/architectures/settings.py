@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import Field
 
 from anyner.errors import AnynerError
-from anyner.fragments import Fragments
+from anyner.fragments import Fragment
 from anyner.overlap import Policy
 from anyner.settings import Settings, is_recorded
 from anyner.text.align import WordEntity
@@ -111,14 +111,14 @@ class HeadConfig(Settings):
 
         `pieces` counts those of each of the window's words.
         """
-        shapes, taken, reasons = self.shapes(), set[Fragments](), list[str | None]()
+        shapes, kinds, reasons = self.shapes(), dict[Fragment, tuple[str, bool]](), list[str | None]()
         for entity in entities:
+            kind = entity.label, len(entity.fragments) > 1
             reason = self.too_long(entity.last - entity.first + 1, len(pieces))
             if len(entity.fragments) > 1 and "discontinuous" not in shapes:
                 reason = "discontinuous"
-            elif self.one_label and entity.fragments in taken:
+            elif self.one_label and any(kinds.setdefault(fragment, kind) != kind for fragment in entity.fragments):
                 reason = reason or "a second label on the same words"
-            taken.add(entity.fragments)
             reasons.append(reason)
         return reasons
 
