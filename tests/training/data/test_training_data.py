@@ -142,9 +142,10 @@ def test_an_entity_off_the_word_boundaries_is_told(tiny: Callable[..., Recipe]) 
     assert line.startswith("1 entities are not on word boundaries, e.g. d7: Person 'Anna' [[0, 4]]")
 
 
-def test_discontinuous_gold_is_told_for_a_head_of_spans(tiny: Callable[..., Recipe]) -> None:
+def test_discontinuous_gold_is_told_where_fragments_are_off(tiny: Callable[..., Recipe]) -> None:
     gap = Document("pain in hip and knee", (Entity("Symptom", ((0, 4), (16, 20))), Entity("Symptom", ((0, 11),))))
-    (line,) = prepared(tiny, [gap, ANNA], [ANNA])
+    assert prepared(tiny, [gap, ANNA], [ANNA]) == []
+    (line,) = prepared(tiny, [gap, ANNA], [ANNA], "head.fragments=false")
     assert line == "1 of 3 training entities (33.3 %) cannot be predicted: discontinuous"
 
 
@@ -190,8 +191,12 @@ def test_what_cannot_be_expressed_does_not_loosen_the_policy(tiny: Callable[...,
     assert strictest_policy([[whole, coordinated]], contiguous) == "flat"
     assert strictest_policy([[whole, coordinated, inner]], contiguous) == "nested"
     gaps = Document.from_words(["a", "b", "c", "d", "e"], [Entity("X", ((0, 3),)), Entity("X", ((0, 1), (4, 5)))])
-    for architecture, policy in (("biaffine", "flat"), ("set_gner", "all")):
-        recognizer, *_ = build(tiny(f"architecture={architecture}", "head=null"), Splits((gaps,), (), ("X",)))
+    for architecture, head, policy in (
+        ("biaffine", "{fragments: false}", "flat"),
+        ("biaffine", "{}", "all"),
+        ("set_gner", "{}", "all"),
+    ):
+        recognizer, *_ = build(tiny(f"architecture={architecture}", f"head={head}"), Splits((gaps,), (), ("X",)))
         assert recognizer.config.overlap == policy
 
 
