@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
@@ -73,9 +74,9 @@ class GenerationConfig(HeadConfig):
     """Most units of a window, for the size of position tables: what the encoder can take."""
 
     @property
+    @abstractmethod
     def spelt_in(self) -> Literal["words", "pieces"]:
         """The units that sequences consist of."""
-        raise NotImplementedError
 
     def fitted_with(self, statistics: CorpusStatistics, own: Mapping[str, Any]) -> Self:
         """The settings with every open value chosen: those of an architecture's `own`, and what all measure alike."""
