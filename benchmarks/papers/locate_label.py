@@ -46,8 +46,10 @@ from script import header, parser_of, run, write_result
 FARTHEST, LONGEST = 4, 20
 """Where the paper's figure and table end: larger values count as these."""
 BATCH = 64
-LENGTH_GROUPS = {"all": (1, None), "1-4": (1, 4), "5-9": (5, 9), "5+": (5, None), "10+": (10, None)}
-"""The paper's groups of lengths (its Table 3), and 5+."""
+LENGTH_GROUPS = {
+    "all": (1, None), "1-4": (1, 4), "5-9": (5, 9), "5+": (5, None), "10+": (10, None), "11-20": (11, 20), "21+": (21, None)
+}  # fmt: skip
+"""The paper's groups of lengths (its Table 3), 5+, and those of `anyner evaluate` beyond ten words."""
 BLOCK = 50
 """A corpus without `doc` is held out in blocks of so many neighbouring documents."""
 Documents = tuple[Document, ...]
@@ -191,8 +193,11 @@ def lengths(arguments: Namespace) -> None:
         row: dict[str, Any] = {"name": group.name, "seeds": len(group.models), "options": group.options, "head": head, "f1": {}}
         for name, (low, high) in LENGTH_GROUPS.items():
             pairs = pairs_of(gold, found[group.name], low, high)
-            f1 = [sum(map(strict_score, pairs[at : at + len(gold)]), Score(0, 0, 0)).f1 for at in range(0, len(pairs), len(gold))]
+            of_seeds = [pairs[at : at + len(gold)] for at in range(0, len(pairs), len(gold))]
+            scores = [sum(map(strict_score, own), Score(0, 0, 0)) for own in of_seeds]
+            f1 = [score.f1 for score in scores]
             row["f1"][name] = {"seeds": f1, "mean": mean(f1), "spread": stdev(f1) if len(f1) > 1 else 0.0}
+            row["f1"][name]["recall"] = [score.recall for score in scores]
             if group is not groups[0] and len(group.models) == len(groups[0].models):
                 first = pairs_of(gold, found[groups[0].name], low, high)
                 compared = compare(seeds_pooled(first, len(gold)), seeds_pooled(pairs, len(gold)), arguments.resamples)

@@ -51,8 +51,14 @@ def _length_f1(name: str, group: Result) -> str:
     return percent(f1["mean"]) + (f" ± {percent(f1['spread'])}" if group["seeds"] > 1 else "")
 
 
+def _found(name: str, group: Result) -> str:
+    """The share of the gold entities that was found, mean of the seeds."""
+    recall = group["f1"][name]["recall"]
+    return percent(sum(recall) / len(recall), 1)
+
+
 def _p_value(group: Result) -> str:
-    p = group["f1"]["5+"].get("p")
+    p = group["f1"]["10+"].get("p")
     return "" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
@@ -113,8 +119,9 @@ LOCATE_LABEL: Mapping[str, Table] = {
             "models": lambda group: group["name"],
             "seeds": lambda group: str(group["seeds"]),
             "all": partial(_length_f1, "all"),
-            **{f"{name} words": partial(_length_f1, name) for name in ("1-4", "5-9", "10+", "5+")},
-            "p, 5+": _p_value,
+            **{f"{name} words": partial(_length_f1, name) for name in ("1-4", "5-9", "10+")},
+            "p, 10+": _p_value,
+            **{f"found, {name}": partial(_found, name) for name in ("11-20", "21+")},
         },
     ),
     "locate_label": Table(

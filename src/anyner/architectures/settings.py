@@ -165,6 +165,12 @@ def least_score(thresholds: Mapping[str, float], words: Sequence[int] = ()) -> f
     return scores[words[-1] - words[0] + 1 > len(words)] if words else min(scores)
 
 
+def least_span_score(thresholds: Mapping[str, float]) -> float:
+    """What a span has to reach to be of use. A fragment is a third of the score of two, so that it may be weak where they fit."""
+    least = min(thresholds["score"], thresholds.get("long", 1.0))
+    return min(least, thresholds.get("discontinuous", 1.0) ** 3)
+
+
 def with_preset(
     config: type[HeadConfig], head: Mapping[str, Any], options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:

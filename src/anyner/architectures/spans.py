@@ -13,7 +13,7 @@ from anyner.architectures.settings import (
     RescoringSpanClassifierConfig,
     SpanClassifierConfig,
     SpanHeadConfig,
-    least_score,
+    least_span_score,
 )
 from anyner.encoding.encoder import States
 from anyner.encoding.gold import Gold
@@ -61,8 +61,16 @@ def propose_spans(head: Head, states: States, decoding: Decoding) -> SpanProposa
     if classifier is None:
         raise AnynerError("options.span_classifier_alone: the model has no span classifier (head.span_classifier.width is 0)")
     read = classifier.read(states.words)
-    found = classifier.entities(read, states.word_mask, least_score(decoding.thresholds))
+    found = classifier.entities(read, states.word_mask, least_span_score(decoding.thresholds))
     return SpanProposals.of(head.fragment_pairs, states, *found)
+
+
+def best_fragments(probability: Tensor, labels: int, least: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Spans that may be fragments, from the probabilities (N, 2 C) of C labels and C kinds of fragments: (F,) which of them, kind
+    and probability. A head that gives a span one label gives it one kind of fragment besides: the pair decides."""
+    best, kind = probability[:, labels:].max(1)  # (N,) each
+    which = (best >= least).nonzero()[:, 0]  # (F,)
+    return which, kind[which] + labels, best[which]
 
 
 def fragment_pairs_of(config: SpanHeadConfig, word_width: int, labels: int) -> FragmentPairs | None:

@@ -21,8 +21,8 @@ from anyner.layers.spanpool import at_words
 Integers = NDArray[np.int64]
 DISTANCES = 16
 """Distances between two fragments that are told apart, all longer ones being one."""
-MOST_FRAGMENTS = 2048
-"""Fragments of a batch that are paired; the best ones, where a model proposes more."""
+MOST_FRAGMENTS = 32
+"""Fragments of a window that are paired; the best ones, where a model proposes more."""
 
 
 class FragmentPairs(nn.Module):
@@ -63,17 +63,26 @@ class FragmentPairs(nn.Module):
 
     def proposed(self, states: States, place: Tensor, score: Tensor) -> tuple[Tensor, Tensor]:
         """All pairs among proposed spans (P, 4), sentence, kind, first and last word: (R, 6), the label second, and (R,)."""
-        fragment = (place[:, 1] >= self.labels).nonzero()[:, 0]
-        if len(fragment) > MOST_FRAGMENTS:
-            fragment = fragment[score[fragment].topk(MOST_FRAGMENTS).indices]
-        sentence, kind, first, last = place[fragment].unbind(1)  # (F,) each
-        alike = (sentence[:, None] == sentence) & (kind[:, None] == kind) & (last[:, None] + 1 < first)  # (F, F)
-        left, right = alike.nonzero().unbind(1)  # (R,) each
-        ends = (first[left], last[left], first[right], last[right])
-        logits = self(states.words, torch.stack([sentence[left], *ends], dim=1))  # (R, C)
-        label = kind[left] - self.labels  # (R,)
+        fragment = (place[:, 1] >= self.labels).nonzero()[:, 0]  # (F,)
+        if not len(fragment):
+            return place.new_zeros(0, 6), score.new_zeros(0)
+        fragment = fragment[score[fragment].argsort(descending=True, stable=True)]
+        fragment = fragment[place[fragment, 0].argsort(stable=True)]  # by sentence, the best first
+        sentence = place[fragment, 0].contiguous()
+        rank = torch.arange(len(sentence), device=place.device) - torch.searchsorted(sentence, sentence)  # (F,) in its sentence
+        listed = rank < MOST_FRAGMENTS
+        rows = fragment.new_full((len(states.lengths), MOST_FRAGMENTS), -1)  # (B, K)
+        rows[sentence[listed], rank[listed]] = fragment[listed]
+        _, kind, first, last = place[rows].unbind(2)  # (B, K) each; of -1 any
+        paired = (kind[:, :, None] == kind[:, None]) & (last[:, :, None] + 1 < first[:, None])  # (B, K, K)
+        paired &= (rows[:, :, None] >= 0) & (rows[:, None] >= 0)
+        sentence, left, right = paired.nonzero().unbind(1)  # (R,) each
+        one, other = rows[sentence, left], rows[sentence, right]  # (R,) each
+        ends = (place[one, 2], place[one, 3], place[other, 2], place[other, 3])
+        logits = self(states.words, torch.stack([sentence, *ends], dim=1))  # (R, C)
+        label = place[one, 1] - self.labels  # (R,)
         probability = logits.gather(1, label[:, None])[:, 0].sigmoid()
-        return torch.stack([sentence[left], label, *ends], dim=1), probability
+        return torch.stack([sentence, label, *ends], dim=1), probability
 
 
 def with_fragments(gold: Gold, states: States) -> Gold:

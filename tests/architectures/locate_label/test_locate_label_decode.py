@@ -1,6 +1,7 @@
 """Soft-NMS against Algorithm 1 word for word; perfect proposals give exactly the gold."""
 
 import tracemalloc
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,25 @@ def test_what_the_filter_let_pass_too_easily_is_dropped() -> None:
     assert [e.first for e in decode(proposals, 1, decoding(passing=0.3))[0]] == [2]
     without_filter = Decoding(LABELS, {"score": 0.3}, "all", Config(filter=False), LocateLabelOptions())
     assert [e.first for e in decode(proposals, 1, without_filter)[0]] == [0, 2]
+
+
+def test_a_long_entity_may_score_less() -> None:
+    places: list[Place] = [(0, 0, 0, 15), (0, 0, 20, 36), (0, 1, 40, 60), (0, 1, 70, 100)]
+    proposals = arrays(places, [0.65, 0.65, 0.75, 0.5])
+    for score, kept in ((0.7, [1, 2]), (0.6, [0, 1, 2]), (0.4, [0, 1, 2, 3])):
+        chosen = replace(decoding(), thresholds={"score": score, "filter": 0.1, "long": 0.6})
+        (found,) = decode(proposals, 1, chosen)
+        assert [(entity.first, entity.last) for entity in found] == [places[place][2:] for place in kept]
+
+
+def test_an_entity_and_a_fragment_of_the_same_words_are_no_rivals() -> None:
+    proposals = arrays([(0, 0, 0, 1), (0, 2, 0, 1), (0, 2, 4, 4)], [0.9, 0.8, 0.8])
+    proposals |= {"pair": np.array([[0, 0, 0, 1, 4, 4]]), "pair_score": np.array([0.8])}
+    (found,) = decode(proposals, 1, replace(decoding(), thresholds={"score": 0.3, "discontinuous": 0.3, "filter": 0.1}))
+    assert {entity.fragments: entity.score for entity in found} == {
+        ((0, 2),): pytest.approx(0.9),
+        ((0, 2), (4, 5)): pytest.approx(0.8),
+    }
 
 
 def test_no_proposal_gives_an_empty_list_for_every_sentence() -> None:

@@ -258,7 +258,10 @@ def test_lengths_left_open_come_from_the_corpus() -> None:
         return Config(**settings).fitted(statistics).lengths
 
     assert fitted((1,) * 50 + (4,) * 50) == (1, 2, 3, 4)
-    assert fitted((2, 40)) == tuple(range(1, 17))
+    assert fitted((2,) * 200 + (40,)) == (1, 2), "one long entity in two hundred"
+    assert fitted((2, 40)) == (*range(1, 17), 20, 25, 31, 39, 40)
+    assert fitted((2, 40), window=30) == (*range(1, 17), 20, 25, 30)
+    assert fitted((2, 1000), window=2000)[-1] == 128
     assert fitted((2, 40), window=9) == tuple(range(1, 10)), "no more than a window holds"
     assert fitted(()) == (1,)
     assert fitted((9,), lengths=(3, 1, 3)) == (1, 3)
@@ -289,3 +292,10 @@ def test_the_preset_is_the_method_of_the_paper() -> None:
     assert (found.iou <= 0.7).sum() == 5 + targets.EXTRA_NEGATIVES
     parts = head.loss(states_of(), gold_of(), Draw(0, 1))
     assert list(parts) == ["filter", "regressor", "classifier"]
+
+
+def test_prediction_tries_short_lengths_that_training_left_out() -> None:
+    assert Config(lengths=(1, 3, 5)).predicted_lengths == (1, 2, 3, 4, 5)
+    assert Config(lengths=(1, 14, 20, 25)).predicted_lengths == (*range(1, 17), 20, 25)
+    assert "long" not in Config(lengths=(1, 16)).default_thresholds()
+    assert "long" in Config(lengths=(1, 20)).default_thresholds()

@@ -14,7 +14,7 @@ from anyner.architectures.base import Losses, LossPart
 from anyner.architectures.biaffine.config import Config
 from anyner.architectures.decode import decode_spans
 from anyner.architectures.draw import Draw
-from anyner.architectures.settings import Decoding, HeadConfig, least_score
+from anyner.architectures.settings import Decoding, HeadConfig, least_span_score
 from anyner.architectures.spans import SpanProposals, fragment_pairs_of, in_spans
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold
@@ -47,7 +47,7 @@ class Head(base.Head):
     def propose(self, states: States, decoding: Decoding, draw: Draw) -> SpanProposals:
         tables = self.span_scores.tables(self.span_scores.as_boundaries(states.words))
         probabilities = ((start, logits.sigmoid()) for start, logits in tables)
-        found = likely_spans(probabilities, self._spans(states.word_mask), least_score(decoding.thresholds))
+        found = likely_spans(probabilities, self._spans(states.word_mask), least_span_score(decoding.thresholds))
         return SpanProposals.of(self.fragment_pairs, states, *found)
 
     def _spans(self, word_mask: Tensor) -> Tensor:

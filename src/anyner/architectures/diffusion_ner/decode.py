@@ -23,7 +23,8 @@ def decode(proposals: Mapping[str, NDArray[Any]], sentences: int, decoding: Deco
     place, same = np.unique(place, axis=0, return_inverse=True)
     score = np.bincount(same.reshape(-1), proposals["score"].astype(np.float64)) / samples
     sentence, label, first, last = place.T
-    order = np.lexsort((label, -score, last, first, sentence))  # samples may disagree about the label: the best first
-    place, score = place[order], score[order]
-    best_of_span = np.append(True, (np.diff(place[:, [0, 2, 3]], axis=0) != 0).any(1))
+    fragment = label >= len(decoding.labels)
+    order = np.lexsort((label, -score, fragment, last, first, sentence))  # samples may disagree about the label: the best first
+    place, score, fragment = place[order], score[order], fragment[order]
+    best_of_span = np.append(True, (np.diff(np.column_stack([place[:, [0, 2, 3]], fragment]), axis=0) != 0).any(1))
     return decode_spans({**proposals, "place": place[best_of_span], "score": score[best_of_span]}, sentences, decoding)

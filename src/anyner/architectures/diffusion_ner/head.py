@@ -18,8 +18,15 @@ from anyner.architectures.diffusion_ner.decode import decode
 from anyner.architectures.diffusion_ner.network import Denoiser, Pointed, Predictions, Sentence
 from anyner.architectures.diffusion_ner.schedule import ddim_step, schedule_of, step_pairs, to_spans, to_states
 from anyner.architectures.draw import Draw
-from anyner.architectures.settings import Decoding, HeadConfig, least_score
-from anyner.architectures.spans import SpanProposals, fragment_pairs_of, in_spans, span_classifier_of, span_losses
+from anyner.architectures.settings import Decoding, HeadConfig, least_span_score
+from anyner.architectures.spans import (
+    SpanProposals,
+    best_fragments,
+    fragment_pairs_of,
+    in_spans,
+    span_classifier_of,
+    span_losses,
+)
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold
 from anyner.layers.contiguous import Entities
@@ -92,12 +99,13 @@ class Head(base.Head):
         sentence, read = self.denoiser.read(states), self._read(states)
         share = options.score_share if read is not None and self.settings.span_classifier.loss_weight else 0.0
         # a mean over samples needs the weak ones too
-        least = least_before_rescoring(least_score(decoding.thresholds), share) if options.samples == 1 else 0.0
+        least = least_before_rescoring(least_span_score(decoding.thresholds), share) if options.samples == 1 else 0.0
         places, scores = [], []
         for sample in range(options.samples):
             steps = [pointed for *_, pointed in self.denoise(states, sentence, options, draw, sample)]
             pointed = _side_by_side(steps) if options.voting else steps[-1]
-            place, score = (voted if options.voting else best)(self.typed(sentence, pointed, read), least)
+            predictions = self.typed(sentence, pointed, read)
+            place, score = voted(predictions, len(decoding.labels), least) if options.voting else best(predictions, least)
             if self.span_classifier is not None and read is not None and share:
                 score = self.span_classifier.rescore(read, place, score, share)
             place, own = segments.in_windows(states, place)
@@ -136,11 +144,11 @@ def _side_by_side(steps: Sequence[Pointed]) -> Pointed:
     return Pointed(*(torch.cat(part, dim=1) for part in parts))
 
 
-def voted(predictions: Predictions, least: float) -> tuple[Tensor, Tensor]:
+def voted(predictions: Predictions, labels: int, least: float) -> tuple[Tensor, Tensor]:
     """All predictions of a span as one proposal: (P, 4) sentence, label, first, last, and scores (P,) of at least `least`.
 
     A prediction votes with the probability of its boundaries, for each label by its probability. A label's score is its share of
-    all votes.
+    all votes. Kinds beyond the labels, which are fragments, have proposals of their own.
     """
     span, left, right, types = _flat(predictions)
     weight = (left * right)[:, None]
@@ -148,9 +156,14 @@ def voted(predictions: Predictions, least: float) -> tuple[Tensor, Tensor]:
     span, order = span.sort(stable=True)
     span, counts = torch.unique_consecutive(span, return_counts=True)  # (U,) each
     totals = torch.segment_reduce(votes[order].double(), "sum", lengths=counts, unsafe=True)  # (U, 1 + C)
-    score, label = (totals[:, 1:] / (totals[:, :1] + VOTES_AGAINST)).max(1)  # (U,) each
-    kept = ((totals[:, 0] > 0) & (score >= least)).nonzero()[:, 0]  # (P,)
-    return _places(span[kept], label[kept], predictions), score[kept].float()
+    shares = torch.where(totals[:, :1] > 0, totals[:, 1:] / (totals[:, :1] + VOTES_AGAINST), -1.0)  # (U, kinds)
+    score, label = shares[:, :labels].max(1)  # (U,) each
+    kept = (score >= least).nonzero()[:, 0]  # (P,)
+    label, score = label[kept], score[kept]
+    if shares.shape[1] > labels:
+        which, kind, own = best_fragments(shares, labels, least)  # (F,) each
+        kept, label, score = torch.cat([kept, which]), torch.cat([label, kind]), torch.cat([score, own])
+    return _places(span[kept], label, predictions), score.float()
 
 
 def best(predictions: Predictions, least: float) -> tuple[Tensor, Tensor]:

@@ -16,8 +16,14 @@ from anyner.architectures.settings import (
     Threshold,
 )
 
-LONGEST_FITTED = 16
-"""Most words of a seed when the lengths come from the corpus: the longest seed of the paper's experiments."""
+EVERY_LENGTH = 16
+"""Up to so many words seeds of every length are tried, as many as the longest of the paper's experiments have."""
+LENGTH_STEP = 1.25
+"""Of longer seeds each is so many times as long as the one before: near enough to every entity for the regressor."""
+LONGEST_FITTED = 128
+"""Most words of a seed when the lengths come from the corpus, so that memory is bounded."""
+LONG_SCORE = 0.6
+"""What entities longer than `EVERY_LENGTH` have to score at most: their probabilities are lower, and dev has few to tune on."""
 
 
 class LocateLabelOptions(SpanClassifierOptions):
@@ -41,8 +47,8 @@ class Config(SpanHeadConfig):
 
     architecture: Literal["locate_label"] = "locate_label"
     lengths: tuple[PositiveInt, ...] | None = Field(default=None, min_length=1)
-    """Lengths of the seed spans of training in words; unset: 1 to the 99th percentile of the training entities, at most 16.
-    Prediction tries every length up to the longest."""
+    """Lengths of the seed spans of training in words. Unset: 1 to the 99th percentile of the training entities; if that is more
+    than 16, ever wider steps from there to the longest entity. Prediction also tries every length up to 16, if one is longer."""
     dropout: float = Field(default=0.3, ge=0.0, lt=1.0)
     """Dropout on the inputs of filter, regressor and classifier."""
     extra_features: bool = True
@@ -66,14 +72,23 @@ class Config(SpanHeadConfig):
     @property
     def longest(self) -> int:
         """Words of the longest seed."""
-        return max(self.lengths or (LONGEST_FITTED,))
+        return max(self.lengths or (EVERY_LENGTH,))
+
+    @property
+    def predicted_lengths(self) -> tuple[int, ...]:
+        """Lengths of the seeds of prediction."""
+        return tuple(sorted({*range(1, min(self.longest, EVERY_LENGTH) + 1), *(self.lengths or ())}))
 
     def fitted(self, statistics: CorpusStatistics) -> Self:
         fitted = super().fitted(statistics)
         if self.lengths:
             return fitted
-        enough = int(np.quantile(statistics.spans or (1,), 0.99, method="higher"))
-        return fitted.updated({"lengths": list(range(1, min(enough, LONGEST_FITTED, statistics.most_words) + 1))}, "head")
+        enough = min(int(np.quantile(statistics.spans or (1,), 0.99, method="higher")), statistics.most_words)
+        longest = min(max(statistics.spans, default=1), statistics.most_words, LONGEST_FITTED)
+        lengths = list(range(1, min(enough, EVERY_LENGTH) + 1))
+        while enough > EVERY_LENGTH and lengths[-1] < longest:
+            lengths.append(min(round(lengths[-1] * LENGTH_STEP), longest))
+        return fitted.updated({"lengths": lengths}, "head")
 
     def too_long(self, words: int, window: int) -> str | None:
         if self.regressor or words <= self.longest:
@@ -83,4 +98,5 @@ class Config(SpanHeadConfig):
     def thresholds(self) -> tuple[Threshold, ...]:
         score = Threshold("score", 0.1, 0.5, tuple(round(0.1 + 0.025 * i, 3) for i in range(33)))
         located = (Threshold("filter", 0.1, 0.2, (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6)),) if self.filter else ()
-        return (*self.score_thresholds(score), *located)
+        long = (Threshold("long", 0.1, LONG_SCORE, (LONG_SCORE,)),) if self.longest > EVERY_LENGTH else ()
+        return (*self.score_thresholds(score), *located, *long)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -11,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyner.architectures.decode import decode_spans
-from anyner.architectures.locate_label.config import LocateLabelOptions
-from anyner.architectures.settings import Decoding, least_score
+from anyner.architectures.locate_label.config import EVERY_LENGTH, LocateLabelOptions
+from anyner.architectures.settings import Decoding, least_span_score
 from anyner.text.align import WordEntity
 
 DECAY = 0.9
@@ -23,14 +24,22 @@ def decode(proposals: Mapping[str, NDArray[Any]], sentences: int, decoding: Deco
     """The entities of each sentence."""
     assert isinstance(decoding.options, LocateLabelOptions)
     # Scores only fall, and a span only lowers worse ones: what is below the threshold now cannot affect the others.
-    kept = (proposals["place"][:, 1] >= 0) & (proposals["score"] >= least_score(decoding.thresholds))
+    kept = (proposals["place"][:, 1] >= 0) & (proposals["score"] >= least_span_score(decoding.thresholds))
     if "filter" in decoding.thresholds:
         kept &= proposals["filter"] >= decoding.thresholds["filter"]
     place, score = proposals["place"][kept], proposals["score"][kept].astype(np.float64)
     if decoding.options.soft_nms is not None:
-        order = np.lexsort((place[:, 3], place[:, 2], place[:, 0]))
+        row = place[:, 0] + sentences * (place[:, 1] >= len(decoding.labels))  # entities and fragments are no rivals
+        order = np.lexsort((place[:, 3], place[:, 2], row))
         place, score = place[order], score[order]
-        soft_nms(near_spans(place, decoding.options.soft_nms), score)
+        soft_nms(near_spans(np.column_stack([row[order], place[:, 1:]]), decoding.options.soft_nms), score)
+    if "long" in decoding.thresholds:
+        least = decoding.thresholds["score"]
+        long = min(least, decoding.thresholds["long"])
+        kept = score >= np.where(place[:, 3] - place[:, 2] < EVERY_LENGTH, least, long)
+        kept |= place[:, 1] >= len(decoding.labels)  # fragments are judged where they are joined
+        place, score = place[kept], score[kept]
+        decoding = replace(decoding, thresholds={**decoding.thresholds, "score": long})
     return decode_spans({**proposals, "place": place, "score": score}, sentences, decoding)
 
 

@@ -17,8 +17,15 @@ from anyner.architectures.locate_label.config import Config, LocateLabelOptions
 from anyner.architectures.locate_label.decode import decode
 from anyner.architectures.locate_label.network import SpanNetwork, SpanReader
 from anyner.architectures.locate_label.targets import Targets, shift
-from anyner.architectures.settings import Decoding, HeadConfig
-from anyner.architectures.spans import SpanProposals, fragment_pairs_of, in_spans, span_classifier_of, span_losses
+from anyner.architectures.settings import Decoding, HeadConfig, least_span_score
+from anyner.architectures.spans import (
+    SpanProposals,
+    best_fragments,
+    fragment_pairs_of,
+    in_spans,
+    span_classifier_of,
+    span_losses,
+)
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold
 from anyner.layers.contiguous import Entities
@@ -93,8 +100,13 @@ class Head(base.Head):
         key, number = torch.unique(key, return_inverse=True)  # (U,) (N,): each span is classified once
         passed = torch.zeros(len(key), device=key.device).scatter_reduce(0, number, probability, "amax")  # (U,)
         spans = Spans(key // (words * words), key // words % words, key % words)
-        score, label = self._label_logits(reader, spans).softmax(-1).max(-1)  # (U,) each
+        classes, labels = self._label_logits(reader, spans).softmax(-1), len(decoding.labels)  # (U, 1 + kinds)
+        score, label = classes[:, : 1 + labels].max(-1)  # (U,) each
         place = torch.stack([spans.sentence, label - 1, spans.first, spans.last], dim=1)  # (U, 4)
+        if self.fragment_pairs is not None:
+            which, kind, own = best_fragments(classes[:, 1:], labels, least_span_score(decoding.thresholds))  # (F,) each
+            fragments = torch.stack([spans.sentence[which], kind, spans.first[which], spans.last[which]], dim=1)  # (F, 4)
+            place, score, passed = torch.cat([place, fragments]), torch.cat([score, own]), torch.cat([passed, passed[which]])
         if self.span_classifier is not None and (share := decoding.options.score_share):
             read = self.span_classifier.read(states.words)
             score = self.span_classifier.rescore(read, place.clamp(min=0), score, share)
@@ -106,8 +118,8 @@ class Head(base.Head):
 
         Several may be shifted to the same span.
         """
-        every = range(1, self.settings.longest + 1)
-        kept = targets.enumerate_seeds(reader.last_word + 1, reader.states.words.shape[1], every)  # (B, L, M)
+        lengths = self.settings.predicted_lengths
+        kept = targets.enumerate_seeds(reader.last_word + 1, reader.states.words.shape[1], lengths)  # (B, L, M)
         sentence, length, first = kept.nonzero().unbind(1)  # (N,) each
         seeds, probability = Spans(sentence, first, first + length), torch.ones(len(first), device=first.device)
         if self.filter is not None:
