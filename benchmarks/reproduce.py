@@ -130,7 +130,7 @@ def train_or_resume(recipe: Recipe, folder: Path, listener: Listener | None) -> 
     """
     # from the first batch to the end of a training a checkpoint lies beside the model
     ended = (folder / CONFIG).is_file() and (folder / RECIPE).is_file() and not has_checkpoint(folder)
-    if ended and Recipe.read(folder / RECIPE) == recipe:
+    if ended and _has_keys(Recipe.read(folder / RECIPE).plain(), recipe.plain()):
         return
     if torch.cuda.is_available():
         torch.cuda.reset_peak_memory_stats()
@@ -141,14 +141,21 @@ def train_or_resume(recipe: Recipe, folder: Path, listener: Listener | None) -> 
             raise
 
 
+def _has_keys(saved: Any, wanted: Any) -> bool:
+    """Whether a saved recipe, in which nothing is open, has what a recipe wants."""
+    if isinstance(saved, dict) and isinstance(wanted, dict):
+        return all(key in saved and _has_keys(saved[key], value) for key, value in wanted.items())
+    return bool(saved == wanted)
+
+
 def scored(folder: Path, documents: Sequence[Document] | None, side_by_side: int = 1) -> dict[str, Any]:
     """How a model folder was trained and, unless there are no `documents`, its scores on them."""
     recipe = Recipe.read(folder / RECIPE)
     epochs = [json.loads(line) for line in (folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()]
-    best = epochs[-1] if recipe.refit is not None else max(epochs, key=lambda epoch: epoch["dev_f1"])
+    best = epochs[-1] if recipe.refit is not None else max(epochs, key=lambda epoch: epoch["dev_f1"] or 0.0)
     result = {
         **header("accuracy"),
-        "recipe": recipe.model_dump(mode="json", exclude_defaults=True),
+        "recipe": recipe.plain(),
         "seed": recipe.training.seed,
         "runs_side_by_side": side_by_side,
         "training_seconds": round(epochs[-1]["seconds"], 1),
@@ -194,7 +201,7 @@ def brief(cell: Cell) -> list[str]:
     """Changes that cut a recipe down to half the epochs: what a sentence costs in prediction does not depend on the last points
     of F1, but on the settings and on the number of entities found."""
     epochs = max(EPOCHS_AT_LEAST, math.ceil(Recipe.read(cell.recipe).training.epochs / 2))
-    return [f"training.epochs={epochs}", *(f"{key}=null" for key in NOT_FOR_SPEED)]
+    return [f"training.epochs={epochs}", *(f"{key}=0" for key in NOT_FOR_SPEED)]
 
 
 def speed(arguments: Namespace) -> None:

@@ -38,8 +38,8 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     torch.set_num_threads(1)
     plain = {
         "data": {"synthetic": {"contiguous": True, "sentences": 60}},
-        "encoder": {"source": "from_scratch", "scratch_width": 32},
-        "training": {"epochs": 6, "encoder_lr": 3e-3, "head_lr": 5e-3},
+        "encoder": {"source": "from_scratch", "scratch_width": 32, "pooling": "first", "lstm_layers": 0},
+        "training": {"word_dropout": 0, "average_epochs": 0, "epochs": 6, "encoder_lr": 3e-3, "head_lr": 5e-3},
     }
     folder = tmp_path_factory.mktemp("models") / "tiny"
     return anyner.train(Recipe.of(plain, "the tiny recipe"), folder).folder

@@ -14,9 +14,9 @@ from anyner.training.config import Recipe
 
 PLAIN = {
     "data": {"synthetic": {"contiguous": True, "sentences": 100}},
-    "encoder": {"scratch_width": 32},
+    "encoder": {"scratch_width": 32, "pooling": "first", "lstm_layers": 0},
     "head": {"width": 32},
-    "training": {"epochs": 9, "batch_sentences": 4, "encoder_lr": 0.01, "head_lr": 0.003},
+    "training": {"epochs": 9, "batch_sentences": 4, "encoder_lr": 0.01, "head_lr": 0.003, "word_dropout": 0, "average_epochs": 0},
 }
 TEST = synthetic(30, seed=4, contiguous=True, split="dev")
 

@@ -25,7 +25,7 @@ def model_and_batch() -> tuple[NerModel, Batch]:
     torch.manual_seed(0)
     vocabulary = train_vocabulary(TEXTS * 3, 100)
     bert = BertConfig(vocab_size=100, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=16)
-    encoder = Encoder(EncoderConfig(), encoder_from_config(bert))
+    encoder = Encoder(EncoderConfig(pooling="first", lstm_layers=0), encoder_from_config(bert))
     model = NerModel(encoder, Head(Config(width=4), ("A", "B"), encoder)).eval()
     windows = [next(windows_of(Document(text), i, TextConfig(), 60, vocabulary.cut)) for i, text in enumerate(TEXTS)]
     gold = [WordEntity("B", ((1, 2),))]

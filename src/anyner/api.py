@@ -15,7 +15,8 @@ from anyner.storage.files import DiskFullError
 from anyner.training.checkpoint import has_checkpoint
 from anyner.training.config import Recipe, changed
 from anyner.training.progress import Listener
-from anyner.training.run import TrainingResult, run
+from anyner.training.quality import train as train_with
+from anyner.training.run import TrainingResult
 
 
 def train(
@@ -24,8 +25,14 @@ def train(
     changes: Sequence[str] = (),
     resume: bool = False,
     listener: Listener | None = None,
+    *,
+    quality: str = "standard",
+    texts: Sequence[Document] = (),
 ) -> TrainingResult:
-    """Trains the model of a recipe (a YAML file, its keys as a dict, or a `Recipe`) into a folder that `anyner.load` reads."""
+    """Trains the model of a recipe (a YAML file, its keys as a dict, or a `Recipe`) into a folder that `anyner.load` reads.
+
+    `quality` is fast, standard or best; the last also learns from `texts` without annotation.
+    """
     if isinstance(changes, str):
         raise AnynerError(f"changes are a list of key.sub=value, got the str {changes!r}")
     if isinstance(recipe, Mapping):
@@ -35,9 +42,9 @@ def train(
     elif not isinstance(recipe, Recipe):
         raise AnynerError(f"a recipe is a YAML file, a dict or a Recipe, got {type(recipe).__name__}")
     elif changes:
-        recipe = Recipe.of(changed(recipe.model_dump(mode="json", exclude_defaults=True), changes), "recipe")
+        recipe = Recipe.of(changed(recipe.plain(), changes), "recipe")
     try:
-        return run(recipe, Path(output), resume, listener)
+        return train_with(recipe, Path(output), quality=quality, texts=texts, resume=resume, listener=listener)
     except DiskFullError as error:
         then = "resume the training" if has_checkpoint(Path(output)) else "start again"
         raise DiskFullError(f"{error}: free some space, then {then}") from None

@@ -44,9 +44,22 @@ def recorded(default: Any = None, **limits: Any) -> Any:
     return Field(default=default, json_schema_extra={"recorded": True}, **limits)
 
 
+def by_rule(default: Any, **limits: Any) -> Any:
+    """A setting that a training chooses from its corpus unless the recipe has it; the default stands where there is no corpus."""
+    return Field(default=default, json_schema_extra={"by_rule": True}, **limits)
+
+
+def is_by_rule(settings: type[BaseModel], name: str) -> bool:
+    return _is_marked(settings, name, "by_rule")
+
+
 def is_recorded(settings: type[BaseModel], name: str) -> bool:
+    return _is_marked(settings, name, "recorded")
+
+
+def _is_marked(settings: type[BaseModel], name: str, mark: str) -> bool:
     field = settings.model_fields.get(name)
-    return field is not None and isinstance(field.json_schema_extra, dict) and "recorded" in field.json_schema_extra
+    return field is not None and isinstance(field.json_schema_extra, dict) and mark in field.json_schema_extra
 
 
 def _takes(annotation: Any, kind: type) -> bool:

@@ -42,13 +42,13 @@ def recognizer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
     anyner.write(DOCUMENTS, data, "jsonl")
     recipe = Recipe.of(
         {
-            "data": {"train": [data] * 6, "dev": data},
-            "encoder": {"scratch_width": 48},
+            "data": {"train": [data] * 6, "dev": data, "augmentation": 0},
+            "encoder": {"scratch_width": 48, "pooling": "first", "lstm_layers": 0},
             "text": {"window": 96},
             "architecture": request.param,
             "head": small(request.param),
-            "training": {
-                "epochs": 6, "batch_sentences": 4, "encoder_lr": 4e-3, "head_lr": 4e-3, "passages": False,
+            "training": {"word_dropout": 0, "average_epochs": 0,
+                "epochs": 9, "batch_sentences": 4, "encoder_lr": 4e-3, "head_lr": 4e-3, "passages": False,
             },
         },
         "recipe",
@@ -158,7 +158,7 @@ def test_the_preset_of_the_paper_becomes_plain_keys_and_single_keys_win(name: st
     recipe = Recipe.of(
         {
             "data": {"synthetic": {}},
-            "encoder": {"scratch_width": 16},
+            "encoder": {"scratch_width": 16, "pooling": "first", "lstm_layers": 0},
             "architecture": name,
             "head": {"preset": "paper", **own},
         },

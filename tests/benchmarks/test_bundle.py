@@ -72,8 +72,8 @@ def test_a_model_is_stored_measured_and_described(bundle: ModuleType, tmp_path: 
     recipe = Recipe.of(
         {
             "data": {"synthetic": {"sentences": 40}},
-            "encoder": {"scratch_width": 32},
-            "training": {"epochs": 1},
+            "encoder": {"scratch_width": 32, "pooling": "first", "lstm_layers": 0},
+            "training": {"word_dropout": 0, "average_epochs": 0, "epochs": 1},
         },
         "recipe",
     )

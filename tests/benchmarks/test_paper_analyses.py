@@ -42,10 +42,18 @@ def located(tmp_path_factory: pytest.TempPathFactory) -> Path:
     recipe = Recipe.of(
         {
             "data": {"synthetic": {"contiguous": True, "sentences": 24}},
-            "encoder": {"scratch_width": 48},
+            "encoder": {"scratch_width": 48, "pooling": "first", "lstm_layers": 0},
             "architecture": "locate_label",
             "head": {"lengths": [1, 2, 4, 6]},
-            "training": {"epochs": 5, "batch_sentences": 4, "encoder_lr": 4e-3, "head_lr": 4e-3, "passages": False},
+            "training": {
+                "word_dropout": 0,
+                "average_epochs": 0,
+                "epochs": 5,
+                "batch_sentences": 4,
+                "encoder_lr": 4e-3,
+                "head_lr": 4e-3,
+                "passages": False,
+            },
         },
         "recipe",
     )
@@ -111,10 +119,18 @@ def test_spans_steps_seeds_and_swaps_of_a_diffusion_model_are_measured(script: S
     recipe = Recipe.of(
         {
             "data": {"synthetic": {"contiguous": True, "sentences": 16}},
-            "encoder": {"scratch_width": 48},
+            "encoder": {"scratch_width": 48, "pooling": "first", "lstm_layers": 0},
             "architecture": "diffusion_ner",
             "head": {"width": 32},
-            "training": {"epochs": 3, "batch_sentences": 4, "encoder_lr": 4e-3, "head_lr": 4e-3, "passages": False},
+            "training": {
+                "word_dropout": 0,
+                "average_epochs": 0,
+                "epochs": 3,
+                "batch_sentences": 4,
+                "encoder_lr": 4e-3,
+                "head_lr": 4e-3,
+                "passages": False,
+            },
         },
         "recipe",
     )

@@ -22,8 +22,8 @@ from anyner.training.progress import EpochRecord, Listener
 ROOT = Path(__file__).parent.parent.parent
 PLAIN: dict[str, Any] = {
     "data": {"synthetic": {"contiguous": True, "sentences": 24}},
-    "encoder": {"scratch_width": 16},
-    "training": {"epochs": 3, "batch_sentences": 8},
+    "encoder": {"scratch_width": 16, "pooling": "first", "lstm_layers": 0},
+    "training": {"word_dropout": 0, "average_epochs": 0, "epochs": 3, "batch_sentences": 8},
 }
 RECIPE = Recipe.of(PLAIN, "recipe")
 

@@ -11,8 +11,8 @@ from anyner.training.processes import Interrupted
 RECIPE = Path(__file__).parent.parent.parent / "recipes/biaffine/demo.yaml"
 CHANGES = (
     "data.synthetic={sentences: 30, contiguous: true}",
-    "encoder={source: from_scratch, scratch_width: 32}",
-    "training={epochs: 4, batch_sentences: 4, encoder_lr: 0.004, head_lr: 0.004}",
+    "encoder={source: from_scratch, scratch_width: 32, pooling: first, lstm_layers: 0}",
+    "training={epochs: 4, batch_sentences: 4, encoder_lr: 0.004, head_lr: 0.004, word_dropout: 0, average_epochs: 0}",
 )
 SMALL = [part for change in CHANGES for part in ("--set", change)]
 

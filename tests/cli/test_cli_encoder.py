@@ -14,7 +14,7 @@ from command_line import anyner_command
 from anyner.encoding.config import EncoderConfig
 from anyner.encoding.pretrained import load_pretrained
 from anyner.errors import AnynerError
-from anyner.training.config import Recipe, TrainingConfig
+from anyner.training.config import Recipe
 
 
 def test_an_absent_encoder_is_one_line_where_the_hub_may_not_be_asked(tmp_path: Path) -> None:
@@ -64,7 +64,8 @@ def test_training_on_a_folder_starts_from_the_bundled_encoder_and_says_so(tmp_pa
     assert answer.code == 0 and answer.err.startswith(NOTE) and answer.err.count(NOTE) == 1
     recipe = recipe_in(tmp_path / "m")
     assert recipe.encoder == EncoderConfig(source="bundled:general-en")
-    assert recipe.training == TrainingConfig(epochs=1)
+    assert "chosen from the corpus (--set KEY=VALUE changes it): architecture=set_gner, data.augmentation=0.3" in answer.err
+    assert recipe.training.batch_sentences == 8 and recipe.training.encoder_lr == 6.1e-5
 
 
 def test_an_encoder_from_scratch_has_its_own_learning_rates(tmp_path: Path) -> None:

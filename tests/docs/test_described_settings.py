@@ -14,10 +14,11 @@ from pydantic.fields import FieldInfo
 from anyner.architectures.registry import config_class, names
 from anyner.cli.main import COMMANDS
 from anyner.corpora.reading import FORMATS
-from anyner.settings import is_recorded
+from anyner.settings import is_by_rule, is_recorded
 from anyner.training.config import Recipe, RefitConfig, Source, SyntheticData
 
 OPEN = "–"
+BY_RULE = "[chosen](#what-is-chosen-from-the-corpus)"
 _GROUPS = ("data", "encoder", "text", "training")
 
 
@@ -35,7 +36,8 @@ def defaults(settings: type[BaseModel], prefix: str = "") -> Iterator[tuple[str,
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
             yield from defaults(field.annotation, f"{prefix}{name}.")
             continue
-        yield prefix + name, OPEN if field.is_required() else shown(field.get_default(call_default_factory=True))
+        known = BY_RULE if is_by_rule(settings, name) else shown(field.get_default(call_default_factory=True))
+        yield prefix + name, OPEN if field.is_required() else known
 
 
 def recipe_keys() -> dict[str, str]:
@@ -45,7 +47,7 @@ def recipe_keys() -> dict[str, str]:
             group = group_of(field)
             keys |= {key: value for key, value in defaults(group, f"{name}.") if not is_recorded(group, key.split(".")[1])}
         else:
-            keys[name] = shown(field.get_default(call_default_factory=True))
+            keys[name] = BY_RULE if is_by_rule(Recipe, name) else shown(field.get_default(call_default_factory=True))
     del keys["data.synthetic"], keys["refit"]  # groups that are not there unless asked for
     return keys | dict(defaults(SyntheticData, "data.synthetic.")) | dict(defaults(RefitConfig, "refit."))
 
@@ -58,6 +60,11 @@ def group_of(field: FieldInfo) -> type[BaseModel]:
 def test_every_key_of_a_recipe_is_described_with_its_default() -> None:
     described = {row[0]: row[1] for row in table_rows(read(ROOT / "docs/training.md"), "key")}
     assert described == recipe_keys()
+
+
+def test_every_rule_is_described() -> None:
+    described = {row[0] for row in table_rows(read(ROOT / "docs/training.md"), "chosen key")}
+    assert described == {key for key, value in recipe_keys().items() if value == BY_RULE}
 
 
 def test_every_key_of_a_source_is_described() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -25,6 +25,12 @@ from anyner.training.config import Recipe
 _FIGURE = re.compile(r"(\S*)\s*<!-- figure: (\S+) (\S+)( x100)? -->")
 _TABLE = re.compile(r"<!-- table: [^>]+ -->.*?<!-- end -->", re.DOTALL)
 _CLAIM = re.compile(r"\bF1\b[^.\n|]*?\b\d+\.\d+|\b\d+\.\d+\s*(?:%\s*)?F1\b|\b[\d,.]+\s+(?:sentences|documents) a second")
+OLD_DEFAULTS = {
+    "architecture": "biaffine", "encoder.source": "from_scratch", "encoder.pooling": "first", "encoder.lstm_layers": 0,
+    "data.held_out": 0.0, "data.augmentation": 0.0, "training.epochs": 20, "training.batch_sentences": 32,
+    "training.batch_tokens": 8192, "training.encoder_lr": 5e-5, "training.head_lr": 1e-3, "training.word_dropout": 0.0,
+    "training.average_epochs": 0.0, "training.seed": 0,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +106,17 @@ def test_figures_on_test_belong_to_the_recipe_as_it_is_now(tables: ModuleType) -
                 recipe = Recipe.read(ROOT / next(part for part in command if part.startswith("recipes/")), changes)
             except AnynerError:
                 continue
-            assert recipe.model_dump(mode="json", exclude_defaults=True) == result["recipe"], name
+            assert _without_old_defaults(recipe.plain()) == _without_old_defaults(result["recipe"]), name
+
+
+def _without_old_defaults(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """Results of before keys were chosen from the corpus leave out what was the default of that time."""
+    kept: dict[str, Any] = {}
+    for group, settings in plain.items():
+        kept[group] = settings
+        if isinstance(settings, dict):
+            kept[group] = {key: value for key, value in settings.items() if value != OLD_DEFAULTS.get(f"{group}.{key}")}
+    return {group: settings for group, settings in kept.items() if settings not in ({}, OLD_DEFAULTS.get(group))}
 
 
 def test_a_table_shows_its_results_and_a_changed_number_changes_it(tables: ModuleType, tmp_path: Path) -> None:

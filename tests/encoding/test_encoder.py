@@ -20,7 +20,9 @@ KINDS_WITH_A_TABLE = {"bert": 0, "roberta": 2, "mpnet": 2, "distilbert": 0, "alb
 
 def built(config: PreTrainedConfig, **settings: object) -> Encoder:
     torch.manual_seed(0)
-    return Encoder(EncoderConfig.of(settings, "encoder"), encoder_from_config(config)).eval()
+    return Encoder(
+        EncoderConfig.of({"pooling": "first", "lstm_layers": 0, **settings}, "encoder"), encoder_from_config(config)
+    ).eval()
 
 
 def batched(windows: Sequence[Window], vocabulary: PieceVocabulary) -> Batch:

@@ -157,7 +157,11 @@ def built(**chosen: object) -> Encoder:
     torch.manual_seed(0)
     size: dict[str, Any] = {"num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32, "vocab_size": 330}
     bert = BertConfig(hidden_size=16, **size, initializer_range=0.2)
-    return Encoder(EncoderConfig.of({"word_shapes": 3, **chosen}, "encoder"), encoder_from_config(bert), vocabulary()).eval()
+    return Encoder(
+        EncoderConfig.of({"word_shapes": 3, "pooling": "first", "lstm_layers": 0, **chosen}, "encoder"),
+        encoder_from_config(bert),
+        vocabulary(),
+    ).eval()
 
 
 def cut_windows(pieces: PieceVocabulary) -> list[Window]:

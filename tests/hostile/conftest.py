@@ -19,7 +19,7 @@ def untrained_models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path
     for architecture in names():
         plain = {
             "data": {"synthetic": {"contiguous": True, "sentences": 8}},
-            "encoder": {"source": "from_scratch", "scratch_width": 32},
+            "encoder": {"source": "from_scratch", "scratch_width": 32, "pooling": "first", "lstm_layers": 0},
             "architecture": architecture,
         }
         recipe = Recipe.of(plain, "recipe")

@@ -78,9 +78,15 @@ def recipe_of(architecture: str) -> Recipe:
     return Recipe.of(
         {
             "data": {"synthetic": {"contiguous": True, "sentences": 6}},
-            "encoder": {"scratch_width": 16},
+            "encoder": {"scratch_width": 16, "pooling": "first", "lstm_layers": 0},
             "architecture": architecture,
-            "training": {"epochs": 2, "batch_sentences": 3, "head_lr": 0.003, "average_epochs": 0.5},
+            "training": {
+                "word_dropout": 0,
+                "epochs": 2,
+                "batch_sentences": 3,
+                "head_lr": 0.003,
+                "average_epochs": 0.5,
+            },
         },
         "recipe",
     )

@@ -22,22 +22,35 @@ from anyner.corpora.synthetic import synthetic
 from anyner.document import Document, Entity
 from anyner.errors import AnynerError
 from anyner.model import NerModel
+from anyner.training.auto import completed
 from anyner.training.checkpoint import CHECKPOINT, has_checkpoint
 from anyner.training.config import Recipe, changed
-from anyner.training.data.splits import Splits
+from anyner.training.data.splits import Corpora, Splits
 from anyner.training.loop import Trainer
 from anyner.training.progress import EpochRecord, Listener
 from anyner.training.run import build, run
 
 TINY: dict[str, Any] = {
     "data": {"synthetic": {"contiguous": True, "sentences": 20}},
-    "encoder": {"scratch_width": 16},
-    "training": {"epochs": 2, "batch_sentences": 4, "encoder_lr": 0.003, "head_lr": 0.003},
+    "encoder": {"scratch_width": 16, "pooling": "first", "lstm_layers": 0},
+    "training": {
+        "word_dropout": 0,
+        "average_epochs": 0,
+        "epochs": 2,
+        "batch_sentences": 4,
+        "encoder_lr": 0.003,
+        "head_lr": 0.003,
+    },
 }
 
 
 def tiny(*changes: str) -> Recipe:
     return Recipe.of(changed(TINY, changes), "recipe")
+
+
+def whole(recipe: Recipe) -> Recipe:
+    """With what was chosen from the corpus."""
+    return completed(recipe, Corpora.read(recipe.data))
 
 
 LENGTHS = ("longest", "farthest", "segment_words")
@@ -178,7 +191,7 @@ def test_a_second_training_in_one_folder_is_refused(tmp_path: Path, resume: bool
     run(tiny(), folder, listener=During(second))
     assert messages == [f"{folder}: another training is writing to it: choose another output folder"]
     assert not (folder / LOCK).exists()
-    assert Recipe.read(folder / "recipe.yaml") == tiny()
+    assert Recipe.read(folder / "recipe.yaml") == whole(tiny())
 
 
 def test_of_two_trainings_that_start_together_the_second_is_refused(tmp_path: Path) -> None:
@@ -205,7 +218,7 @@ def test_a_training_killed_before_its_first_line_of_metrics_starts_again(tmp_pat
     (folder / ".new.abc_123/model.safetensors").write_bytes(b"half")
     (folder / ".anyner-0a1b2c.tmp").write_text("half")
     (folder / ".mine.part").write_text("mine")
-    (folder / "recipe.yaml").write_text(tiny().to_yaml(), encoding="utf-8")
+    (folder / "recipe.yaml").write_text(whole(tiny()).to_yaml(), encoding="utf-8")
     run(tiny(), folder)
     assert [path.name for path in folder.glob(".*")] == [".mine.part"]
     assert not list(folder.glob("checkpoint*"))

@@ -49,7 +49,7 @@ def build() -> Build:
             max_position_embeddings=positions,
             initializer_range=0.2,
         )
-        encoder = Encoder(EncoderConfig(), encoder_from_config(bert))
+        encoder = Encoder(EncoderConfig(pooling="first", lstm_layers=0), encoder_from_config(bert))
         head = head_type(Config(width=16), LABELS, encoder)
         torch.nn.init.normal_(head.span_scores.bilinear, std=1.2)
         with torch.no_grad():

@@ -12,9 +12,16 @@ from anyner.training.config import Recipe, changed
 
 TINY: dict[str, Any] = {
     "data": {"synthetic": {"contiguous": True, "sentences": 60}},
-    "encoder": {"scratch_width": 32},
+    "encoder": {"scratch_width": 32, "pooling": "first", "lstm_layers": 0},
     "head": {"width": 16},
-    "training": {"epochs": 2, "batch_sentences": 4, "encoder_lr": 0.003, "head_lr": 0.003},
+    "training": {
+        "epochs": 2,
+        "batch_sentences": 4,
+        "encoder_lr": 0.003,
+        "head_lr": 0.003,
+        "word_dropout": 0,
+        "average_epochs": 0,
+    },
 }
 
 

@@ -20,10 +20,11 @@ from anyner.errors import AnynerError
 from anyner.evaluation.evaluate import evaluate_documents
 from anyner.evaluation.scores import NOTHING
 from anyner.training import cross_validation as module
+from anyner.training.auto import completed
 from anyner.training.config import Recipe
 from anyner.training.cross_validation import CrossValidation, Folds, cross_validate, read_refit, train_fold, with_refit
 from anyner.training.data.augmentation import augmented
-from anyner.training.data.splits import DocumentSoftLabels, Splits, dev_passages, read_data
+from anyner.training.data.splits import Corpora, DocumentSoftLabels, Splits, dev_passages, read_data
 from anyner.training.processes import Interrupted
 from anyner.training.progress import Listener
 from anyner.training.run import run
@@ -31,11 +32,13 @@ from anyner.training.run import run
 RECIPE = Recipe.of(
     {
         "data": {"synthetic": {"contiguous": True, "sentences": 60}},
-        "encoder": {"scratch_width": 32},
-        "training": {"epochs": 6, "batch_sentences": 4, "head_lr": 0.004, "encoder_lr": 0.004},
+        "encoder": {"scratch_width": 32, "pooling": "first", "lstm_layers": 0},
+        "training": {
+            "epochs": 6, "batch_sentences": 4, "head_lr": 0.004, "encoder_lr": 0.004, "word_dropout": 0, "average_epochs": 0
+        },
     },
     "recipe",
-)
+)  # fmt: skip
 FEW = RECIPE.updated(
     {
         "data": {"synthetic": {"sentences": 24, "contiguous": True}, "augmentation": 0.25},
@@ -76,7 +79,7 @@ def test_the_score_is_of_documents_not_trained_on(validated: CrossValidation, mo
 
 def test_both_products_and_the_recipe_stay(validated: CrossValidation) -> None:
     assert sorted(path.name for path in validated.folder.iterdir()) == ["recipe.yaml", "refit.json", "soft_labels.jsonl"]
-    assert Recipe.read(validated.folder / "recipe.yaml") == RECIPE
+    assert Recipe.read(validated.folder / "recipe.yaml") == completed(RECIPE, Corpora.read(RECIPE.data))
     predicted = read(str(validated.folder / "soft_labels.jsonl")).documents
     made = read_data(RECIPE.data, RECIPE.text, dev_trains=True).train
     assert sorted(one.text for one in predicted) == sorted(one.text for one in made)

@@ -33,7 +33,6 @@ def message_of(plain: object) -> str:
         ({**SMALL, "encoder": {"pooling": "median"}}, "'encoder.pooling'"),
         ({**SMALL, "overlap": "most"}, "'overlap"),
         ({**SMALL, "text": {"window": 3}}, "'text.window'"),
-        ({"data": {"train": "a.jsonl"}}, "set dev or held_out as well"),
         ({"data": {"train": "a.jsonl", "folder": "b"}}, "exactly one of folder, train (with dev) and synthetic"),
         ({"data": {}}, "exactly one of folder"),
         ({"data": {"train": [{"file": "a"}], "dev": "b"}}, "data.train.0"),

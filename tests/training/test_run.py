@@ -10,8 +10,9 @@ import pytest
 import anyner
 from anyner.document import Document, Entity
 from anyner.errors import AnynerError
+from anyner.training.auto import completed
 from anyner.training.config import Recipe
-from anyner.training.data.splits import Splits, dev_passages, read_data
+from anyner.training.data.splits import Corpora, Splits, dev_passages, read_data
 from anyner.training.progress import EpochRecord, Listener
 from anyner.training.run import TrainingResult, build, run
 
@@ -44,7 +45,8 @@ def test_the_folder_holds_everything_and_nothing_else(result: tuple[TrainingResu
 def test_the_recipe_in_the_folder_is_the_one_that_was_run(
     result: tuple[TrainingResult, list[str]], tiny: Callable[..., Recipe]
 ) -> None:
-    assert Recipe.read(result[0].folder / "recipe.yaml") == tiny(*LONGER)
+    given = tiny(*LONGER)
+    assert Recipe.read(result[0].folder / "recipe.yaml") == completed(given, Corpora.read(given.data))
 
 
 def test_the_saved_thresholds_are_those_of_the_best_epoch_and_repeat_its_dev_score(
@@ -62,10 +64,11 @@ def test_the_saved_thresholds_are_those_of_the_best_epoch_and_repeat_its_dev_sco
 
 
 def test_the_user_is_told_what_is_trained(result: tuple[TrainingResult, list[str]]) -> None:
-    first, second = result[1][:2]
+    first, second, third = result[1][:3]
     assert first.startswith("biaffine on from_scratch: 60 training documents with ")
     assert "8 dev documents" in first
     assert re.fullmatch(r"parameters: encoder [\d,]+, head [\d,]+", second)
+    assert third == "chosen from the corpus (--set KEY=VALUE changes it): architecture=biaffine, training.batch_tokens=1024"
 
 
 def test_a_folder_that_holds_a_model_is_not_trained_over(

@@ -75,8 +75,9 @@ class ReadSpanClassifierConfig(SpanClassifierConfig):
 
 
 class RescoringSpanClassifierConfig(SpanClassifierConfig):
-    """Of an architecture that finds discontinuous entities."""
+    """Of an architecture that generates entities."""
 
+    loss_weight: float = Field(default=10.0, ge=0.0)
     rescore_fragments: bool = True
     """Whether the first and last fragments of discontinuous entities are classified as well."""
 

@@ -25,7 +25,7 @@ def pretrain(
     """Continue pre-training an encoder on your texts (masked language modelling).
 
     Needs no annotation. It helps where your texts differ from what the encoder was trained on, e.g. biomedical text.
-    Texts of dev and test are not read. Trainings then start from DIR.
+    Texts of dev and test are not read. Trainings then start from DIR. An interrupted call continues when you repeat it.
 
     \b
     Examples:
@@ -38,13 +38,14 @@ def pretrain(
     from anyner.training.config import Recipe
     from anyner.training.pretraining import EPOCHS
     from anyner.training.pretraining import pretrain as run
+    from anyner.training.processes import Interrupted
 
     ready = Recipe.read(recipe, changes or [])
     more = [document for document in documents_of(None, texts or []) if isinstance(document, Document)]
-    with listening(quiet) as listener:
-        result = run(ready, output, more, epochs or EPOCHS, listener)
-    summary = f"{result.words:,} words; {result.accuracy:.1%} of masked pieces predicted in held-out windows"
-    if result.exit_code:
-        say(f"anyner: stopped after {result.epochs} epochs; {output} holds the encoder so far: {summary}", err=True)
-        raise typer.Exit(result.exit_code)
-    say(f"{output}: {summary}")
+    try:
+        with listening(quiet) as listener:
+            result = run(ready, output, more, epochs or EPOCHS, listener)
+    except Interrupted as stopped:
+        say("anyner: stopped; repeat the command to continue", err=True)
+        raise typer.Exit(stopped.exit_code) from None
+    say(f"{output}: {result.words:,} words; {result.accuracy:.1%} of masked pieces predicted in held-out windows")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,7 @@ from anyner.cli.output import say, tell_nothing_learned
 from anyner.errors import AnynerError
 
 if TYPE_CHECKING:
+    from anyner.document import Document
     from anyner.training.config import Recipe
     from anyner.training.run import TrainingResult
 
@@ -27,7 +28,9 @@ def train(
         str | None,
         typer.Option(metavar="DIR", help="Instead of a recipe: a folder with train and dev files, or synthetic[:contiguous]."),
     ] = None,
-    architecture: Annotated[str | None, typer.Option(metavar="A", help="With --data. Default: biaffine.")] = None,
+    architecture: Annotated[
+        str | None, typer.Option(metavar="A", help="With --data. Default: by the shapes of its entities.")
+    ] = None,
     encoder: Annotated[
         str | None,
         typer.Option(
@@ -38,6 +41,13 @@ def train(
         Path | None, typer.Option("-o", "--output", metavar="DIR", help="The model folder. Default: runs/NAME-OF-RECIPE.")
     ] = None,
     changes: ChangesOption = None,
+    quality: Annotated[
+        str, typer.Option(metavar="Q", help="fast (minutes on a small machine), standard, or best (all that helps; takes hours).")
+    ] = "standard",
+    texts: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="With --quality best: texts without annotation to learn from. Repeatable."),
+    ] = None,
     refit_from: Annotated[
         Path | None,
         typer.Option(
@@ -54,6 +64,7 @@ def train(
     Examples:
       anyner train recipes/biaffine/genia.yaml --set encoder.source=models/minilm -o runs/genia
       anyner train --data data/mine -o runs/mine
+      anyner train --data data/mine --quality best --texts notes/ -o runs/mine-best
       anyner train --data synthetic:contiguous --architecture biaffine --encoder from_scratch -o runs/first
       anyner train --refit-from runs/genia -o runs/genia-all
       anyner train -o runs/genia --resume
@@ -74,24 +85,24 @@ def train(
     if refit_from is not None:
         ready = _refit_recipe(refit_from, recipe, changes or [])
     elif data is not None:
-        ready = _recipe_for(data, architecture or "biaffine", encoder or _DEFAULT_ENCODER, changes or [])
+        ready = _recipe_for(data, architecture, encoder or _DEFAULT_ENCODER, changes or [])
     else:
         ready = _recipe_in(recipe, output, changes or [])
     # data/genia/ -> genia, synthetic:contiguous -> synthetic-contiguous
     name = recipe.stem if recipe else f"{ready.architecture}-{Path(data or '').resolve().name.replace(':', '-')}"
     by_default = data is not None and not (encoder or resume) and ready.encoder.source == _DEFAULT_ENCODER  # see --set
     note = f"note: no --encoder given, using {_DEFAULT_ENCODER}, an English encoder" if by_default else None
-    _tell(_run(ready, output or Path("runs") / name, resume, quiet, note))
+    work = {"quality": quality, "texts": _documents(texts or []), "resume": resume}
+    _tell(_run(ready, output or Path("runs") / name, work, quiet, note))
 
 
-def _recipe_for(data: str, architecture: str, encoder: str, changes: list[str]) -> Recipe:
+def _recipe_for(data: str, architecture: str | None, encoder: str, changes: list[str]) -> Recipe:
     from anyner.cli.corpus import recipe_data
     from anyner.training.config import Recipe, changed
 
-    plain = {"data": recipe_data(data), "architecture": architecture, "encoder": {"source": encoder}}
-    if encoder == "from_scratch":  # new weights need higher learning rates, and an LSTM learns word order fast
-        plain["encoder"] = {"source": encoder, "lstm_layers": 1}
-        plain["training"] = {"encoder_lr": 1e-3, "head_lr": 2e-3, "word_dropout": 0.3}
+    plain: dict[str, Any] = {"data": recipe_data(data), "encoder": {"source": encoder}}
+    if architecture is not None:
+        plain["architecture"] = architecture
     return Recipe.of(changed(plain, changes), "recipe")
 
 
@@ -117,16 +128,24 @@ def _refit_recipe(folder: Path, recipe: Path | None, changes: list[str]) -> Reci
     return with_refit(Recipe.read(recipe or folder / RECIPE, changes), folder)
 
 
-def _run(recipe: Recipe, folder: Path, resume: bool, quiet: bool, note: str | None) -> TrainingResult:
+def _documents(texts: list[str]) -> list[Document]:
+    from anyner.cli.texts import documents_of
+    from anyner.document import Document
+
+    return [document for document in documents_of(None, texts) if isinstance(document, Document)] if texts else []
+
+
+def _run(recipe: Recipe, folder: Path, work: dict[str, Any], quiet: bool, note: str | None) -> TrainingResult:
     from anyner.api import train as train_recipe
     from anyner.storage.files import DiskFullError
     from anyner.training.checkpoint import has_checkpoint
     from anyner.training.processes import Interrupted
 
-    again = f"anyner train -o {shlex.quote(str(folder))} --resume"
+    best = work["quality"] == "best"
+    again = "the same command" if best else f"anyner train -o {shlex.quote(str(folder))} --resume"
     try:
         with listening(quiet, note) as listener:
-            return train_recipe(recipe, folder, resume=resume, listener=listener)
+            return train_recipe(recipe, folder, listener=listener, **work)
     except Interrupted as stopped:
         say(f"anyner: stopped; continue with: {again}", err=True)
         raise typer.Exit(stopped.exit_code) from None

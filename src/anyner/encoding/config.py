@@ -11,13 +11,17 @@ from anyner.settings import Settings
 Pooling = Literal["first", "max", "mean", "first_last_max", "first_last_mean"]
 
 
+SCRATCH = "from_scratch"
+"""The source of an encoder that starts from nothing."""
+
+
 class EncoderConfig(Settings):
-    source: str = "from_scratch"
+    source: str = SCRATCH
     """A folder or hub id of a Hugging Face encoder; a folder of a trained model, or `bundled:NAME`, for the encoder inside it;
     `from_scratch`: a small new BERT with a vocabulary learned from the corpus."""
-    pooling: Pooling = "first"
+    pooling: Pooling = "max"
     """How the pieces of a word become one vector."""
-    lstm_layers: int = Field(default=0, ge=0, le=8)
+    lstm_layers: int = Field(default=1, ge=0, le=8)
     """Layers of a BiLSTM over the words; 0: none."""
     word_shapes: int = Field(default=0, ge=0)
     """Width of the embedding of word shapes (capitals, digits, signs), which uncased encoders do not see; 0: none."""

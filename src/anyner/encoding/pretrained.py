@@ -23,7 +23,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_L
 from transformers.models.auto.tokenization_auto import TOKENIZER_MAPPING_NAMES
 from transformers.utils.logging import disable_progress_bar
 
-from anyner.encoding.config import EncoderConfig
+from anyner.encoding.config import SCRATCH, EncoderConfig
 from anyner.encoding.pieces import TOKENIZER_SETTINGS, PieceVocabulary, tokenizer_settings
 from anyner.encoding.stored import budget_of, not_finite, stored_shapes
 from anyner.encoding.untrusted import ENCODER_KINDS, Budget, encoder_settings, read_json
@@ -42,7 +42,7 @@ _GENERIC_TOKENIZERS = {"PreTrainedTokenizer", "TokenizersBackend", "HerbertToken
 
 def pretrained_encoder(config: EncoderConfig, texts: Iterable[str]) -> tuple[PreTrainedModel, PieceVocabulary]:
     """The encoder to start training from. `texts` are read only for the vocabulary of one trained from scratch."""
-    if config.source == "from_scratch":
+    if config.source == SCRATCH:
         vocabulary = train_vocabulary(texts)
         return encoder_from_config(_scratch_config(config.scratch_width, vocabulary)), vocabulary
     name = _place(config.source)
@@ -52,6 +52,17 @@ def pretrained_encoder(config: EncoderConfig, texts: Iterable[str]) -> tuple[Pre
     vocabulary = PieceVocabulary(backend, tokenizer.pad_token_id, tokenizer.unk_token_id)
     vocabulary.check_fits(encoder.get_input_embeddings().num_embeddings, f"encoder.source: {name}")
     return encoder, vocabulary
+
+
+def pretrained_width(config: EncoderConfig) -> int:
+    """Width of the vectors of the encoder to start training from; its weights are not read."""
+    if config.source == SCRATCH:
+        return config.scratch_width
+    name = _place(config.source)
+    try:
+        return int(_checkpoint_config(name, local=Path(name).is_dir()).hidden_size)
+    except Exception as error:  # every encoder checks its settings in its own way
+        raise AnynerError(f"encoder.source: cannot load {name!r}: {_reason(error)}") from None
 
 
 def _tokenizer(name: str, kind: str) -> Any:
@@ -194,6 +205,11 @@ def encoder_from_config(plain: PreTrainedConfig | Mapping[str, Any]) -> PreTrain
     """An encoder with new weights, from a Hugging Face config or its JSON form; never runs code from outside the library."""
     config = plain if isinstance(plain, PreTrainedConfig) else _config(plain)
     return _encoder_half(AutoModel.from_config(config, trust_remote_code=False, dtype=torch.float32))
+
+
+def width_of(plain: Mapping[str, Any]) -> int:
+    """Width of the vectors of an encoder with this config."""
+    return int(_config(plain).hidden_size)
 
 
 def _config(plain: Mapping[str, Any]) -> PreTrainedConfig:

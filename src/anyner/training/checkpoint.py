@@ -11,15 +11,16 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor
+from torch import Tensor, nn
 
 from anyner.encoding.examples import Example
 from anyner.errors import AnynerError
-from anyner.model import NerModel
 from anyner.storage.files import write_whole
 from anyner.training.regularize import WeightAverage
 
 CHECKPOINT = "checkpoint.safetensors"
+CHECKPOINT_SECONDS = 300
+"""Between two of them."""
 
 
 class Place(BaseModel):
@@ -63,7 +64,7 @@ def has_checkpoint(folder: Path) -> bool:
 
 
 def write_checkpoint(
-    folder: Path, model: NerModel, optimizer: torch.optim.Optimizer, place: Place, average: WeightAverage | None = None
+    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, place: Place, average: WeightAverage | None = None
 ) -> None:
     """Replaces the one before in one step: a kill at any moment, or a full disk, leaves a complete one."""
     moments = optimizer.state_dict()["state"]
@@ -78,7 +79,7 @@ def write_checkpoint(
 
 
 def restore_checkpoint(
-    folder: Path, model: NerModel, optimizer: torch.optim.Optimizer, learned_from: str, average: WeightAverage | None = None
+    folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, learned_from: str, average: WeightAverage | None = None
 ) -> Place:
     path = folder / CHECKPOINT
     try:

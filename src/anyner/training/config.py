@@ -13,7 +13,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from anyner.encoding.config import EncoderConfig
 from anyner.errors import AnynerError
 from anyner.inference.config import Precision
-from anyner.settings import Settings
+from anyner.settings import Settings, by_rule
 from anyner.storage.format import OLD_RECIPE_KEYS, has_key
 from anyner.text.config import TextConfig
 
@@ -52,10 +52,10 @@ class DataConfig(Settings):
     dev: Sources = ()
     test: Sources = ()
     synthetic: SyntheticData | None = None
-    held_out: float = Field(default=0.0, ge=0.0, lt=1.0)
+    held_out: float = by_rule(0.0, ge=0.0, lt=1.0)
     """Share of the source documents (`doc`) of train and dev that become dev, the last ones; all others train. For corpora
     without a dev file, or whose dev file shares source documents with train."""
-    augmentation: float = Field(default=0.0, ge=0.0)
+    augmentation: float = by_rule(0.0, ge=0.0)
     """Coordination augmentation: number of new sentences, as a share of the training documents, in which entities that begin or
     end alike are coordinated: "hip pain" becomes "hip and knee pain". 0: none."""
     oversample_discontinuous: int = Field(default=1, ge=1)
@@ -74,29 +74,29 @@ class DataConfig(Settings):
             raise ValueError("set exactly one of folder, train (with dev) and synthetic")
         if any(source.labels is not None for source in self.soft_labels):
             raise ValueError("soft_labels: sources of soft labels take no `labels`; remove them")
-        if self.train and not self.dev and not self.held_out:
-            raise ValueError("set dev or held_out as well: the best epoch and thresholds are found on dev")
         return self
 
 
 class TrainingConfig(Settings):
-    epochs: int = Field(default=20, ge=1)
+    """Keys `by_rule` are chosen from the corpus unless a recipe has them (`auto.py`)."""
+
+    epochs: int = by_rule(10, ge=1)
     passages: bool = True
     """Read source documents whole, in short passages or sentence by sentence, sampled again in each epoch; false: every document
     of the files separately, for comparison with papers."""
-    batch_sentences: int = Field(default=32, ge=1)
+    batch_sentences: int = by_rule(32, ge=1)
     """Most sentences in a batch."""
-    batch_tokens: int = Field(default=8192, ge=64)
+    batch_tokens: int = by_rule(8192, ge=64)
     """Most pieces in a batch, padding included."""
-    encoder_lr: float = Field(default=5e-5, gt=0, le=1000)
-    head_lr: float = Field(default=1e-3, gt=0, le=1000)
+    encoder_lr: float = by_rule(1e-4, gt=0, le=1000)
+    head_lr: float = by_rule(1e-3, gt=0, le=1000)
     """Learning rate of everything that is not pretrained."""
-    word_dropout: float = Field(default=0.0, ge=0.0, lt=1.0)
+    word_dropout: float = by_rule(0.1, ge=0.0, lt=1.0)
     """Share of the words replaced by the unknown piece, sampled again in each epoch."""
     adversarial: float = Field(default=0.0, ge=0.0)
     """FGM: size of the perturbation of the embeddings, in lengths of a mean one. A step takes about 1.6 times as long.
     0: off."""
-    average_epochs: float = Field(default=0.0, ge=0.0)
+    average_epochs: float = by_rule(1.0, ge=0.0)
     """Average the weights over about so many last epochs; dev is scored and models are saved with the average. 0: off."""
     patience: int | None = Field(default=None, ge=1)
     """Stop after so many epochs without a better dev score."""
@@ -131,7 +131,7 @@ class Recipe(Settings):
     data: DataConfig
     encoder: EncoderConfig = EncoderConfig()
     text: TextConfig = TextConfig()
-    architecture: str = "biaffine"
+    architecture: str = by_rule("biaffine")
     head: dict[str, Any] = Field(default_factory=dict)
     """Settings of the architecture, as its page lists them."""
     options: dict[str, Any] = Field(default_factory=dict)
@@ -145,7 +145,8 @@ class Recipe(Settings):
 
     @model_validator(mode="after")
     def _among_the_epochs(self) -> Self:
-        if self.refit is not None and self.refit.epoch > self.training.epochs:
+        known = "epochs" in self.training.model_fields_set  # else chosen later
+        if self.refit is not None and known and self.refit.epoch > self.training.epochs:
             raise ValueError(f"refit.epoch is {self.refit.epoch}, but training.epochs is {self.training.epochs}")
         return self
 
@@ -174,8 +175,20 @@ class Recipe(Settings):
             raise AnynerError(f"{where}: 'text.mark_lines' cannot be set: new models always read line ends")
         return super().of(plain, where)
 
+    def with_keys(self, values: Mapping[str, Any]) -> Self:
+        """A copy that has these values by dotted key, validated again."""
+        plain = self.plain()
+        for key, value in values.items():
+            group, _, name = key.rpartition(".")
+            (plain.setdefault(group, {}) if group else plain)[name] = value
+        return self.of(plain, "recipe")
+
+    def plain(self) -> dict[str, Any]:
+        """The keys that the recipe has."""
+        return self.model_dump(mode="json", exclude_unset=True)
+
     def to_yaml(self) -> str:
-        return yaml.safe_dump(self.model_dump(mode="json", exclude_defaults=True), sort_keys=False, allow_unicode=True)
+        return yaml.safe_dump(self.plain(), sort_keys=False, allow_unicode=True)
 
 
 def changed(plain: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:

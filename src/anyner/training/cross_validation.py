@@ -20,10 +20,11 @@ from anyner.inference.recognizer import Recognizer
 from anyner.inference.tuning import Tuner, tuned_on
 from anyner.storage.files import CARD, CONFIG, METRICS, RECIPE, write_text
 from anyner.storage.load import load, read_config
+from anyner.training.auto import completed, told
 from anyner.training.checkpoint import has_checkpoint
 from anyner.training.config import Recipe, RefitConfig
 from anyner.training.data.augmentation import augmented
-from anyner.training.data.splits import Splits, dev_passages, read_data
+from anyner.training.data.splits import Corpora, Splits, dev_passages, split_data
 from anyner.training.progress import Listener
 from anyner.training.run import run
 
@@ -55,6 +56,9 @@ def cross_validate(recipe: Recipe, output: Path, folds: int = 5, listener: Liste
     """
     listener = listener or Listener()
     split = Folds.of(recipe, output, folds, listener)
+    if line := told(recipe, split.recipe):
+        listener.note(line)
+    recipe = split.recipe
     predicted: list[Document] = []
     proposed, epochs = [], []
     for fold in range(folds):
@@ -160,7 +164,9 @@ class Folds:
         for name in (REFIT, SOFT_LABELS, CONFIG, RECIPE):
             if (output / name).exists():
                 raise AnynerError(f"{output} already holds {name}: choose another output folder")
-        data = read_data(recipe.data.updated({"augmentation": 0.0}, "data"), recipe.text, dev_trains=True)
+        corpora = Corpora.read(recipe.data)
+        recipe = completed(recipe, corpora)
+        data = split_data(corpora, recipe.data.updated({"augmentation": 0.0}, "data"), recipe.text, dev_trains=True)
         if data.problems:
             listener.note(summary(data.problems))
         return cls.split(recipe, output, data, count)

@@ -12,11 +12,11 @@ from transformers import PreTrainedModel
 from anyner.document import Document
 from anyner.encoding.config import EncoderConfig
 from anyner.encoding.pieces import PieceVocabulary
-from anyner.encoding.pretrained import pretrained_encoder
+from anyner.encoding.pretrained import pretrained_encoder, pretrained_width, width_of
 from anyner.encoding.untrusted import numbers_made
 from anyner.errors import AnynerError
 from anyner.storage.bundled import BUNDLED, bundled_folder, bundled_names
-from anyner.storage.load import is_model_folder, load
+from anyner.storage.load import is_model_folder, load, read_config
 
 _MOST_WEIGHTS = 4 * 10**9
 
@@ -27,6 +27,12 @@ def starting_encoder(config: EncoderConfig, documents: Sequence[Document]) -> tu
     if folder is None:
         return pretrained_encoder(config, (document.text for document in documents))
     return load(folder, device="cpu").model.encoder.pretrained, PieceVocabulary.load(folder)
+
+
+def encoder_width(config: EncoderConfig) -> int:
+    """Width of its vectors, without reading its weights."""
+    folder = _model_folder(config.source)
+    return pretrained_width(config) if folder is None else width_of(read_config(folder).pretrained)
 
 
 def _model_folder(source: str) -> Path | None:

@@ -21,7 +21,7 @@ from anyner.inference.proposing import arithmetic
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.tuning import Tuned, Tuner
 from anyner.storage.files import CONFIG, EPOCHS
-from anyner.training.checkpoint import Place, has_checkpoint, hash_of, restore_checkpoint, write_checkpoint
+from anyner.training.checkpoint import CHECKPOINT_SECONDS, Place, has_checkpoint, hash_of, restore_checkpoint, write_checkpoint
 from anyner.training.config import TrainingConfig
 from anyner.training.data.passages import Passage, Passages, epoch_batches
 from anyner.training.losses import DivergedError, LossSums, NumberWatch, total_loss
@@ -35,7 +35,8 @@ _LARGEST_NORM = 1.0
 """Of the gradients, which are clipped to it."""
 _AGREE_EVERY = 10
 """Steps between two checks that all processes must make together, or that wait for the GPU."""
-_CHECKPOINT_SECONDS = 300
+_MOST_SCORED = 20
+"""Epochs after which dev is scored, evenly spread: where there is little to learn from, dev takes longer than an epoch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ class Trainer:
     ) -> None:
         self.recognizer, self.tuner, self.config = recognizer, tuner, config
         self.folder, self.keep_best, self.listener, self.accelerator = folder, keep_best, listener, accelerator
-        self.last_epoch = last_epoch
+        self.last_epoch, self._scored_every = last_epoch, -(-last_epoch // _MOST_SCORED)
         self.passages = Passages(examples, recognizer.budget, config.seed, one_each=not config.passages)
         self.model = recognizer.model
         self.optimizer = build_optimizer(self.model, config)
@@ -177,12 +178,12 @@ class Trainer:
 
     def _score(self, epoch: int, sums: LossSums, rate: float) -> None:
         tuned: Tuned | None = None
-        if self.tuner is not None:
+        if self.tuner is not None and ((epoch + 1) % self._scored_every == 0 or epoch + 1 == self.last_epoch):
             tuned = broadcast_object_list([self.tuner.tune()])[0]  # one process decides for all
         if tuned is not None and not tuned.score.predicted:
             self.listener.note(f"epoch {epoch + 1}: no entity passes any threshold on dev")
         score = tuned.score if tuned is not None else None
-        better = score.f1 > self.place.best_f1 if score else epoch + 1 == self.last_epoch
+        better = score.f1 > self.place.best_f1 if score else self.tuner is None and epoch + 1 == self.last_epoch
         if better:
             self.place.best_f1, self.place.best_epoch = score.f1 if score else self.place.best_f1, epoch
             if self.accelerator.is_main_process:
@@ -204,7 +205,7 @@ class Trainer:
         self._metrics.add(record)
 
     def _checkpoint_due(self) -> bool:
-        return time.monotonic() - self._saved > _CHECKPOINT_SECONDS
+        return time.monotonic() - self._saved > CHECKPOINT_SECONDS
 
     def _pause_if_due(self, epoch: int, batch: int, sums: LossSums, epoch_ends: bool) -> None:
         stop = self._all_stop()

@@ -19,18 +19,22 @@ from anyner.training.data.splits import Splits
 from anyner.training.loop import Outcome
 
 
-def check_folder(folder: Path, recipe: Recipe, resume: bool) -> None:
+def check_folder(folder: Path, resume: bool) -> None:
     """Refuses a folder that a training would overwrite, or that it cannot resume from."""
+    if resume and not has_checkpoint(folder):
+        raise AnynerError(f"{folder} holds no checkpoint to resume from")
+    if not resume and has_checkpoint(folder):
+        raise AnynerError(f"{folder} holds an unfinished training: resume it, or choose another output folder")
+    if not resume and (folder / CONFIG).exists():
+        raise AnynerError(f"{folder} already holds a model: choose another output folder")
+
+
+def check_recipe(folder: Path, recipe: Recipe, resume: bool) -> None:
+    """Refuses a folder with files of another training, or an unfinished training with another recipe."""
     if not resume:
-        if has_checkpoint(folder):
-            raise AnynerError(f"{folder} holds an unfinished training: resume it, or choose another output folder")
-        if (folder / CONFIG).exists():
-            raise AnynerError(f"{folder} already holds a model: choose another output folder")
         if foreign := _foreign(folder, recipe):
             raise AnynerError(f"{folder} holds {foreign}, which the training would overwrite: choose another output folder")
         return
-    if not has_checkpoint(folder):
-        raise AnynerError(f"{folder} holds no checkpoint to resume from")
     if (folder / RECIPE).is_file() and (before := Recipe.read(folder / RECIPE)) != recipe:
         key = next(name for name in Recipe.model_fields if getattr(before, name) != getattr(recipe, name))
         raise AnynerError(f"{folder}: '{key}' has changed since the training began: resume with the old value, or start again")

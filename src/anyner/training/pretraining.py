@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -29,11 +30,20 @@ from anyner.inference.proposing import arithmetic
 from anyner.storage.files import room_for
 from anyner.text.config import TextConfig
 from anyner.text.windows import Pieces, words_of
+from anyner.training.auto import completed
+from anyner.training.checkpoint import (
+    CHECKPOINT_SECONDS,
+    Place,
+    has_checkpoint,
+    remove_checkpoint,
+    restore_checkpoint,
+    write_checkpoint,
+)
 from anyner.training.config import Recipe
-from anyner.training.data.splits import read_data
+from anyner.training.data.splits import Corpora, split_data
 from anyner.training.encoder import starting_encoder
 from anyner.training.optimizer import adamw, schedule, set_rates
-from anyner.training.processes import StopRequest
+from anyner.training.processes import LOCK, Interrupted, StopRequest, locked
 from anyner.training.progress import Listener, clock
 
 IGNORED = -100
@@ -59,12 +69,8 @@ Words = tuple[Pieces, ...]
 class Pretrained:
     folder: Path
     words: int
-    epochs: int
-    """Fewer than asked for if it was interrupted."""
     accuracy: float
     """Share of the masked pieces predicted right in held-out windows."""
-    exit_code: int = 0
-    """As a shell gives it after a signal: 130 after Ctrl-C, 143 after SIGTERM."""
 
 
 def pretrain(
@@ -72,37 +78,40 @@ def pretrain(
 ) -> Pretrained:
     """Pre-trains the recipe's encoder on its training texts and on `more`, and writes it into a folder.
 
-    Texts of dev and test are not read, so their scores stay valid.
+    Texts of dev and test are not read, so their scores stay valid. An interrupted call continues when it is repeated.
     """
     listener = listener or Listener()
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise AnynerError(f"{folder} is not an empty folder: choose another output folder")
-    data = read_data(recipe.data.documents_only(), recipe.text)
-    if data.problems:
-        listener.note(summary(data.problems))
-    loop = _Loop(recipe, (*data.train, *more), epochs, listener)
-    listener.note(f"{loop.words:,} words in {len(loop.train):,} windows for training, {len(loop.held_out):,} held out")
-    finished, accuracy = loop.run()
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    # the folder appears complete or not at all
-    with room_for(folder), TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as temporary:
-        whole = Path(temporary) / folder.name
-        loop.encoder.cpu().save_pretrained(whole)
-        loop.vocabulary.save(whole)
-        whole.replace(folder)
-    return Pretrained(folder, loop.words, finished, accuracy, loop.stop.exit_code if finished < epochs else 0)
+    with locked(folder):
+        if not has_checkpoint(folder) and any(path.name != LOCK for path in folder.iterdir()):
+            raise AnynerError(f"{folder} is not an empty folder: choose another output folder")
+        corpora = Corpora.read(recipe.data)
+        recipe = completed(recipe, corpora)
+        data = split_data(corpora, recipe.data.documents_only(), recipe.text)
+        if data.problems:
+            listener.note(summary(data.problems))
+        loop = _Loop(recipe, folder, (*data.train, *more), epochs, listener)
+        listener.note(f"{loop.words:,} words in {len(loop.train):,} windows for training, {len(loop.held_out):,} held out")
+        accuracy = loop.run()
+        with room_for(folder), TemporaryDirectory(dir=folder, prefix=".new.") as temporary:
+            whole = Path(temporary) / "encoder"
+            loop.encoder.cpu().save_pretrained(whole)
+            loop.vocabulary.save(whole)
+            for path in sorted(whole.iterdir()):
+                path.replace(folder / path.name)
+        remove_checkpoint(folder)  # from now on the folder is complete
+    return Pretrained(folder, loop.words, accuracy)
 
 
 class _Loop:
-    def __init__(self, recipe: Recipe, documents: Sequence[Document], epochs: int, listener: Listener) -> None:
-        self.epochs, self.training, self.listener = epochs, recipe.training, listener
+    def __init__(self, recipe: Recipe, folder: Path, documents: Sequence[Document], epochs: int, listener: Listener) -> None:
+        self.folder, self.epochs, self.training, self.listener = folder, epochs, recipe.training, listener
         self.stop = StopRequest()
         torch.manual_seed(self.training.seed)
         self.encoder, self.vocabulary = starting_encoder(recipe.encoder, documents)
         if is_encoder_half(self.encoder):
             kind = self.encoder.config.model_type
             raise AnynerError(f"encoder.source: {kind} cannot be pre-trained here: it is not a masked language model")
-        room = min(_WINDOW, Encoder(EncoderConfig(), self.encoder).most_pieces or _WINDOW)
+        room = min(_WINDOW, Encoder(EncoderConfig(lstm_layers=0), self.encoder).most_pieces or _WINDOW)
         windows = list(word_windows(documents, recipe.text, self.vocabulary, room))
         order = np.random.default_rng(self.training.seed).permutation(len(windows)).tolist()
         few = max(1, round(len(order) * _HELD_OUT))
@@ -115,32 +124,44 @@ class _Loop:
         self.encoder.to(self.device)
         rates = ((self.encoder, 2 * self.training.encoder_lr), (self.head, _HEAD_LR))
         self.optimizer = adamw((parameter, rate) for module, rate in rates for parameter in module.parameters())
+        self.both = nn.ModuleDict({"encoder": self.encoder, "head": self.head})
+        source = repr((recipe.encoder, self.training.seed, epochs, windows)).encode()
+        self.place = Place(learned_from=blake2b(source, digest_size=16).hexdigest())
+        if has_checkpoint(folder):
+            self.place = restore_checkpoint(folder, self.both, self.optimizer, self.place.learned_from)
 
-    def run(self) -> tuple[int, float]:
-        """Finished epochs, and the accuracy after them; Ctrl-C ends it sooner."""
-        accuracy, began = 0.0, time.monotonic()
+    def run(self) -> float:
+        """The accuracy after all epochs. Ctrl-C leaves a checkpoint."""
+        place, accuracy = self.place, 0.0
+        began = saved = time.monotonic()
         with self.stop.on_ctrl_c():
-            for epoch in range(1, self.epochs + 1):
-                batches = self._batches(self.train, epoch)
+            for epoch in range(place.epoch, self.epochs):
+                batches = self._batches(self.train, epoch + 1)
                 steps, total = self.epochs * len(batches), torch.zeros((), device=self.device)
                 self.encoder.train()
-                for number, batch in enumerate(batches):
+                first, place.epoch = place.batch, epoch
+                for number in range(first, len(batches)):
+                    step = epoch * len(batches) + number
+                    total += self._step(batches[number], [self.training.seed, epoch + 1, number], schedule(step, steps))
+                    passed, place.batch, place.step = time.monotonic() - began, number + 1, place.step + 1
+                    left = passed / place.step * (steps - step - 1)
+                    self.listener.step(epoch + 1, (number + 1) / len(batches), None, left)
+                    if self.stop.asked or time.monotonic() - saved > CHECKPOINT_SECONDS:
+                        write_checkpoint(self.folder, self.both, self.optimizer, place)
+                        saved = time.monotonic()
                     if self.stop.asked:
-                        return epoch - 1, self._accuracy()
-                    step = (epoch - 1) * len(batches) + number
-                    total += self._step(batch, [self.training.seed, epoch, number], schedule(step, steps))
-                    left = (time.monotonic() - began) / (step + 1) * (steps - step - 1)
-                    self.listener.step(epoch, (number + 1) / len(batches), None, left)
-                accuracy = self._accuracy()
-                loss, passed = total.item() / len(batches), clock(time.monotonic() - began)
-                self.listener.note(f"epoch {epoch}: loss {loss:.4f}, masked pieces predicted {accuracy:.1%}, {passed}")
-        return self.epochs, accuracy
+                        raise Interrupted(self.stop.exit_code)
+                place.batch, accuracy = 0, self._accuracy()
+                loss, passed = total.item() / max(1, len(batches) - first), time.monotonic() - began
+                self.listener.note(f"epoch {epoch + 1}: loss {loss:.4f}, masked pieces predicted {accuracy:.1%}, {clock(passed)}")
+        return accuracy or self._accuracy()  # a call that continues may have no epoch left
 
     def _batches(self, windows: Sequence[Words], epoch: int) -> list[list[Words]]:
         return window_batches(windows, self.vocabulary, _BATCH_TOKENS, np.random.default_rng([self.training.seed, epoch]))
 
     def _step(self, windows: Sequence[Words], seed: Sequence[int], share: float) -> Tensor:
-        """Forward, backward, update; the loss."""
+        """Forward, backward, update; the loss. Dropout depends on the place alone, so resuming is exact."""
+        torch.manual_seed(int(np.random.default_rng(seed).integers(2**31)))
         set_rates(self.optimizer, share)
         loss, _ = self._loss(windows, seed)
         loss.backward()  # type: ignore[no-untyped-call]

@@ -15,7 +15,7 @@ from filelock import FileLock, Timeout
 from anyner.errors import AnynerError
 from anyner.storage.files import room_for
 
-_LOCK = ".training.lock"
+LOCK = ".training.lock"
 
 
 class Interrupted(KeyboardInterrupt):
@@ -62,9 +62,9 @@ def locked(folder: Path) -> Iterator[None]:
         raise AnynerError(f"{folder} is a file, not a folder")
     new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / _LOCK, timeout=0)
+    lock = FileLock(folder / LOCK, timeout=0)
     try:
-        with room_for(folder / _LOCK):
+        with room_for(folder / LOCK):
             lock.acquire()
     except Timeout:
         raise AnynerError(f"{folder}: another training is writing to it: choose another output folder") from None
@@ -76,7 +76,7 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         with suppress(OSError):
-            (folder / _LOCK).unlink()  # while it is held: the library does not take a lock whose file is gone
+            (folder / LOCK).unlink()  # while it is held: the library does not take a lock whose file is gone
         lock.release()
         if new:
             with suppress(OSError):  # not empty

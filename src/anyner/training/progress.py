@@ -28,7 +28,7 @@ class EpochRecord:
     dev_precision: float | None
     dev_recall: float | None
     dev_f1: float | None
-    """None for a refit, as are precision and recall."""
+    """None for a refit and for epochs that are not scored, as are precision and recall."""
     dev_discontinuous_f1: float | None
     """F1 of the discontinuous entities; None also if dev has none."""
     thresholds: dict[str, float]

@@ -24,14 +24,15 @@ from anyner.inference.recognizer import Recognizer
 from anyner.inference.tuning import Tuner
 from anyner.layers.span_classifier import SpanScores
 from anyner.model import NerModel
+from anyner.training.auto import STANDARD, Rules, completed, told
 from anyner.training.checkpoint import remove_checkpoint
 from anyner.training.config import Recipe, RefitConfig
 from anyner.training.data.examples import DataCheck, training_examples, word_entities
-from anyner.training.data.splits import Splits, dev_passages, read_data
+from anyner.training.data.splits import Corpora, Splits, dev_passages, split_data
 from anyner.training.data.statistics import corpus_statistics, strictest_policy
 from anyner.training.encoder import limited_weights, starting_encoder
 from anyner.training.loop import Outcome, Trainer
-from anyner.training.model_folder import BestModel, begin_folder, check_folder, read_metrics
+from anyner.training.model_folder import BestModel, begin_folder, check_folder, check_recipe, read_metrics
 from anyner.training.processes import locked
 from anyner.training.progress import Listener
 from anyner.version import __version__
@@ -49,22 +50,35 @@ class TrainingResult:
 
 
 def run(
-    recipe: Recipe, folder: Path, resume: bool = False, listener: Listener | None = None, data: Splits | None = None
+    recipe: Recipe,
+    folder: Path,
+    resume: bool = False,
+    listener: Listener | None = None,
+    data: Splits | None = None,
+    *,
+    rules: Rules = STANDARD,
 ) -> TrainingResult:
     """Trains one model. Its folder gets the model of the best epoch, the recipe, the card and metrics.jsonl.
 
-    `data` replaces the documents that the recipe names.
+    `data` replaces the documents that the recipe names; `rules` choose what it leaves open.
     """
     listener = listener or Listener()
     accelerator = _accelerator()
-    training, refit = recipe.training, recipe.refit
+    given = recipe
     with ExitStack() as held:
-        _claim(folder, recipe, resume, accelerator, held)
-        data = data or read_data(recipe.data, recipe.text, dev_trains=refit is not None)
+        _claim(folder, resume, accelerator, held)
+        if data is None:
+            corpora = Corpora.read(recipe.data)
+            recipe = completed(recipe, corpora, rules)
+            data = split_data(corpora, recipe.data, recipe.text, dev_trains=recipe.refit is not None)
+        check_recipe(folder, recipe, resume)
+        training, refit = recipe.training, recipe.refit
         _check_entities(recipe, data)
         recognizer, examples, check = build(recipe, data)
         recognizer.model.to(accelerator.device)
         _report(listener, recipe, data, recognizer, check)
+        if line := told(given, recipe):
+            listener.note(line)
         best_model = BestModel(recognizer, recipe, folder, data)
         trainer = Trainer(
             recognizer,
@@ -159,13 +173,13 @@ def _accelerator() -> Accelerator:
     return Accelerator(cpu=not torch.cuda.is_available(), mixed_precision="no", kwargs_handlers=[several])
 
 
-def _claim(folder: Path, recipe: Recipe, resume: bool, accelerator: Accelerator, held: ExitStack) -> None:
+def _claim(folder: Path, resume: bool, accelerator: Accelerator, held: ExitStack) -> None:
     """The main process locks and checks the folder; if it cannot, all processes raise its error."""
     refused: AnynerError | None = None
     if accelerator.is_main_process:
         try:
             held.enter_context(locked(folder))
-            check_folder(folder, recipe, resume)
+            check_folder(folder, resume)
         except AnynerError as error:
             refused = error
     refused = broadcast_object_list([refused])[0]

@@ -75,10 +75,18 @@ def test_seventy_three_sentences_teach_something(tmp_path: Path) -> None:
     recipe = Recipe.of(
         {
             "data": {"synthetic": {"contiguous": True, "sentences": 73}},
-            "encoder": {"scratch_width": 64},
+            "encoder": {"scratch_width": 64, "pooling": "first", "lstm_layers": 0},
             "architecture": "diffusion_ner",
             "head": {"width": 64, "spans": 30},
-            "training": {"epochs": 16, "batch_sentences": 8, "encoder_lr": 4e-3, "head_lr": 4e-3, "passages": False},
+            "training": {
+                "word_dropout": 0,
+                "average_epochs": 0,
+                "epochs": 16,
+                "batch_sentences": 8,
+                "encoder_lr": 4e-3,
+                "head_lr": 4e-3,
+                "passages": False,
+            },
         },
         "recipe",
     )

@@ -37,11 +37,18 @@ def recognizer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recognizer]
     recipe = Recipe.of(
         {
             "data": {"train": str(folder / "train.jsonl"), "dev": str(folder / "dev.jsonl")},
-            "encoder": {"scratch_width": 48},
+            "encoder": {"scratch_width": 48, "pooling": "first", "lstm_layers": 0},
             "text": {"words": "given"},
             "architecture": "set_gner",
             "head": {"width": 48, "layers": 1, "span_classifier": {"width": 0}},
-            "training": {"epochs": 12, "batch_sentences": 16, "encoder_lr": 4e-3, "head_lr": 4e-3},
+            "training": {
+                "word_dropout": 0,
+                "average_epochs": 0,
+                "epochs": 12,
+                "batch_sentences": 16,
+                "encoder_lr": 4e-3,
+                "head_lr": 4e-3,
+            },
         },
         "recipe",
     )

@@ -96,7 +96,7 @@ def test_a_file_of_other_texts_is_refused(tmp_path: Path) -> None:
 
 
 def recipe(tmp_path: Path, **changes: object) -> Recipe:
-    plain = {"data": {"synthetic": {"sentences": 40}}, "training": {"epochs": 1}}
+    plain = {"data": {"synthetic": {"sentences": 40}, "augmentation": 0}, "training": {"epochs": 1}}
     plain["data"] |= {"soft_labels": str(tmp_path / "said.jsonl"), **changes}  # type: ignore[operator]
     return Recipe.of(plain, "recipe")
 

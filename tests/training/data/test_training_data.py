@@ -71,9 +71,9 @@ def test_files_of_equal_names_do_not_lend_each_other_neighbours(tmp_path: Path) 
     assert splits.dev == splits.train[2:]
 
 
-def test_a_folder_without_dev_is_refused(tmp_path: Path, written: Writer) -> None:
-    written(tmp_path / "train.jsonl", [ANNA])
-    with pytest.raises(AnynerError, match="needs a train and a dev file") as caught:
+def test_a_folder_without_train_is_refused(tmp_path: Path, written: Writer) -> None:
+    written(tmp_path / "dev.jsonl", [ANNA])
+    with pytest.raises(AnynerError, match="holds no train corpus") as caught:
         read_data(DataConfig(folder=str(tmp_path)), TextConfig())
     assert str(tmp_path) in str(caught.value)
 

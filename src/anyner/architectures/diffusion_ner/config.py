@@ -31,6 +31,10 @@ class DiffusionOptions(SpanClassifierOptions):
     """Whether the predictions of all steps vote on each span; off: the best prediction of the last step stays (paper)."""
 
 
+class DiffusionSpanClassifierConfig(ReadSpanClassifierConfig):
+    loss_weight: float = Field(default=40.0, ge=0.0)
+
+
 class Config(SpanHeadConfig):
     PAPER: ClassVar[Mapping[str, Any]] = {
         "denoiser": "paper",
@@ -59,7 +63,7 @@ class Config(SpanHeadConfig):
     dropout: float = Field(default=0.1, ge=0.0, lt=1.0)
     attention: Literal["both", "self", "cross", "none"] = "both"
     """Whether spans attend to each other, to the words, or both (Table 4 of the paper)."""
-    span_classifier: ReadSpanClassifierConfig = ReadSpanClassifierConfig()
+    span_classifier: DiffusionSpanClassifierConfig = DiffusionSpanClassifierConfig()
     expansion: Literal["shifted", "repeat", "random"] = "shifted"
     """How gold is filled up to `spans` before noising: repeated, with random spans, or repeated with every second round shifted
     to another place, where it looks like the mistakes that prediction has to undo."""

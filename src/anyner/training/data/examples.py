@@ -11,12 +11,15 @@ from anyner.corpora.corpus import Problem, summary
 from anyner.document import Document
 from anyner.encoding.examples import Example, WindowSoftLabels
 from anyner.inference.config import ModelConfig
-from anyner.inference.recognizer import Recognizer
+from anyner.inference.recognizer import Recognizer, unknown_piece
+from anyner.inference.streaming import UnknownWords
 from anyner.text.align import WordEntity, to_words
 from anyner.text.config import TextConfig
 from anyner.text.windows import Window, words_of
 from anyner.training.data.splits import DocumentSoftLabels, Splits
 
+_MOST_UNKNOWN = 0.2
+"""Share of unknown words from which the encoder is called unfit."""
 _SOFT_LABEL_WEIGHT = 0.5
 """Weight of the soft labels in the targets; gold has the rest."""
 
@@ -30,6 +33,9 @@ class DataCheck:
     misaligned: list[str] = field(default_factory=list)
     unreachable: Counter[str] = field(default_factory=Counter)
     unknown_labels: Counter[str] = field(default_factory=Counter)
+    words: int = 0
+    unknown_words: int = 0
+    """Training words that are not in the encoder's vocabulary."""
     dev_from_train: int = 0
     """Dev documents from source documents that train has as well."""
 
@@ -43,6 +49,12 @@ class DataCheck:
         for reason, count in self.unreachable.most_common():
             share = 100 * count / max(1, self.entities)
             found.append(f"{count} of {self.entities} training entities ({share:.1f} %) cannot be predicted: {reason}")
+        if self.unknown_words > _MOST_UNKNOWN * self.words:
+            share = self.unknown_words / self.words
+            found.append(
+                f"{share:.0%} of the training words are not in the encoder's vocabulary, so that they all look alike to it: "
+                "choose an encoder for their language (--encoder)"
+            )
         for label, count in self.unknown_labels.most_common():
             found.append(f"{count} dev entities have the label {label}, which train does not have: they count as missed")
         if self.dev_from_train:
@@ -63,9 +75,12 @@ def training_examples(
     config, head = recognizer.config, recognizer.model.head.config
     examples: list[Example] = []
     soft_labels = data.soft_labels or (None,) * len(data.train)
+    unknown = UnknownWords(unknown_piece(recognizer.vocabulary))
     for place, (document, gold, soft) in enumerate(zip(data.train, entities, soft_labels, strict=True)):
         windows = recognizer.windows([document])
         note_unreachable(check, head, windows, gold)
+        check.words += sum(len(window.words) for window in windows)
+        check.unknown_words += sum(unknown.count(window, 0) for window in windows)
         # a label that the document has is annotated, whatever its `labels` say
         annotated = None if document.labels is None else document.labels | {entity.label for entity in document.entities}
         times = oversample if place < len(data.train) - data.augmented else 1

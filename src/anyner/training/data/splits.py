@@ -49,10 +49,28 @@ class Splits:
         return Corpus(self.train).labels
 
 
+@dataclass(frozen=True, slots=True)
+class Corpora:
+    """The files of a recipe, as they are."""
+
+    train: Corpus
+    dev: Corpus
+    test: Corpus
+
+    @classmethod
+    def read(cls, data: DataConfig) -> Corpora:
+        return cls(*_read_corpora(data))
+
+
 def read_data(data: DataConfig, text: TextConfig, dev_trains: bool = False) -> Splits:
     """Reads everything that `data` names. `dev_trains` adds dev to train; dev is then empty."""
-    corpora = _read_corpora(data)
-    train, dev, test = (corpus.documents for corpus in corpora)
+    return split_data(Corpora.read(data), data, text, dev_trains)
+
+
+def split_data(corpora: Corpora, data: DataConfig, text: TextConfig, dev_trains: bool = False) -> Splits:
+    """What is trained on and scored: documents held out as dev, neighbours attached, augmentation and soft labels."""
+    files = (corpora.train, corpora.dev, corpora.test)
+    train, dev, test = (corpus.documents for corpus in files)
     if data.held_out:
         train, dev = held_out((*train, *dev), data.held_out)
     if text.context:
@@ -61,7 +79,7 @@ def read_data(data: DataConfig, text: TextConfig, dev_trains: bool = False) -> S
     if dev_trains:
         train, dev = (*train, *dev), ()
     new = augmented(train, data.augmentation, text)
-    problems = [problem for corpus in corpora for problem in corpus.problems]
+    problems = [problem for corpus in files for problem in corpus.problems]
     soft_labels: list[DocumentSoftLabels | None] = []
     if data.soft_labels:
         soft_labels, of_files = read_soft_labels(data.soft_labels, (*train, *new))
@@ -77,9 +95,7 @@ def _read_corpora(data: DataConfig) -> list[Corpus]:
         return [synthetic(size, contiguous=data.synthetic.contiguous, split=split) for split, size in sizes.items()]
     if data.folder is not None:
         found = read_splits(data.folder)
-        if found.train is None or (found.dev is None and not data.held_out):
-            raise AnynerError(f"{data.folder}: needs a train and a dev file; without a dev file set data.held_out, e.g. to 0.1")
-        splits = {"train": found.train, "dev": found.dev or Corpus(()), "test": found.test or Corpus(())}
+        splits = {name: getattr(found, name) or Corpus(()) for name in ("train", "dev", "test")}
         return with_distinct_docs([(f"{data.folder}/{name}", corpus) for name, corpus in splits.items()])
     parts = (data.train, data.dev, data.test)
     files = iter(with_distinct_docs([(source.path, _read_source(source)) for sources in parts for source in sources]))

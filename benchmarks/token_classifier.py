@@ -1,0 +1,143 @@
+"""A plain token classifier of Hugging Face, to compare with: one BIO tag for each word's first piece, nothing else.
+
+python benchmarks/token_classifier.py ENCODER CORPUS --sentences 100 --seed 0 -o benchmarks/results/token-classifier-NAME.json
+
+ENCODER is a folder that AutoModelForTokenClassification reads, CORPUS one with train and test files. `--sentences` draws so many
+training sentences with the seed. Batches of 8, a learning rate of 1e-4 that falls to 0, 15 epochs, the last of which counts; dev
+is not used. It is for flat entities: of two that overlap it learns the first.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from script import header, parser_of, run, write_result
+from transformers import AutoModelForTokenClassification, AutoTokenizer
+
+from anyner.corpora.reading import read_splits
+from anyner.corpora.wordform import entities_in_words
+from anyner.document import Document, Entity
+from anyner.evaluation.evaluate import evaluate_documents
+
+BATCH, RATE, EPOCHS, MOST_PIECES = 8, 1e-4, 15, 500
+IGNORED = -100
+"""Tag of pieces that count for nothing."""
+
+
+def tags_of(document: Document) -> list[str]:
+    """A BIO tag for each word."""
+    tags = ["O"] * len(document.words or ())
+    for entity, fragments in entities_in_words(document):
+        first, stop = fragments[0] if len(fragments) == 1 else (0, 0)
+        if first < stop and all(tag == "O" for tag in tags[first:stop]):
+            tags[first:stop] = [f"B-{entity.label}", *[f"I-{entity.label}"] * (stop - first - 1)]
+    return tags
+
+
+def entities_of(document: Document, tags: Sequence[str]) -> list[Entity]:
+    """The entities that tags of the words describe; an I- tag that goes on nothing begins one."""
+    words, found = document.words or (), list[tuple[str, int, int]]()
+    for place, tag in enumerate(tags):
+        kind, _, label = tag.partition("-")
+        if kind == "I" and found and found[-1][0] == label and found[-1][2] == place:
+            found[-1] = (label, found[-1][1], place + 1)
+        elif kind != "O":
+            found.append((label, place, place + 1))
+    return [Entity(label, ((words[first][0], words[stop - 1][1]),)) for label, first, stop in found]
+
+
+def encoded(
+    documents: Sequence[Document], tokenizer: Any, number: dict[str, int]
+) -> list[tuple[list[int], list[int], list[int]]]:
+    """Pieces, their tags, and of each piece the word it begins, or -1."""
+    rows = []
+    for document in documents:
+        words = [document.text[start:end] for start, end in document.words or ()]
+        coded, tags = tokenizer(words, is_split_into_words=True, truncation=True, max_length=MOST_PIECES), tags_of(document)
+        own, places = coded.word_ids(), list[int]()
+        for piece, word in enumerate(own):
+            places.append(-1 if word is None or (piece and own[piece - 1] == word) else word)
+        rows.append((coded["input_ids"], [IGNORED if word < 0 else number[tags[word]] for word in places], places))
+    return rows
+
+
+def batches(
+    rows: Sequence[Any], order: Sequence[int], pad: int, device: str
+) -> Iterator[tuple[list[int], dict[str, torch.Tensor]]]:
+    for start in range(0, len(order), BATCH):
+        own = order[start : start + BATCH]
+        size = max(len(rows[place][0]) for place in own)
+        pieces, tags = torch.full((len(own), size), pad), torch.full((len(own), size), IGNORED)
+        mask = torch.zeros(len(own), size, dtype=torch.long)
+        for row, place in enumerate(own):
+            count = len(rows[place][0])
+            pieces[row, :count], tags[row, :count] = torch.tensor(rows[place][0]), torch.tensor(rows[place][1])
+            mask[row, :count] = 1
+        yield list(own), {"input_ids": pieces.to(device), "attention_mask": mask.to(device), "labels": tags.to(device)}
+
+
+def main() -> None:
+    parser = parser_of(__doc__)
+    parser.add_argument("encoder")
+    parser.add_argument("corpus", type=Path)
+    parser.add_argument("--sentences", type=int)
+    parser.add_argument("--test-sentences", type=int, help="the first ones only")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("-o", "--output")
+    arguments = parser.parse_args()
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    splits = read_splits(str(arguments.corpus))
+    train, test = list(splits.train or ()), list(splits.test or ())[: arguments.test_sentences]
+    torch.manual_seed(arguments.seed)
+    if arguments.sentences:
+        train = random.Random(arguments.seed).sample(train, arguments.sentences)
+    known = sorted({entity.label for document in train for entity in document.entities})
+    names = ["O", *(f"{kind}-{label}" for label in known for kind in "BI")]
+    number = {name: place for place, name in enumerate(names)}
+    tokenizer = AutoTokenizer.from_pretrained(arguments.encoder)
+    model = AutoModelForTokenClassification.from_pretrained(arguments.encoder, num_labels=len(names)).to(device)
+    rows, pad, shuffled = encoded(train, tokenizer, number), tokenizer.pad_token_id or 0, random.Random(arguments.seed)
+    steps = EPOCHS * -(-len(rows) // BATCH)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, 10 * (step + 1) / steps) * (1 - step / steps))
+    model.train()
+    for _ in range(EPOCHS):
+        order = shuffled.sample(range(len(rows)), len(rows))
+        for _, batch in batches(rows, order, pad, device):
+            model(**batch).loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            optimizer.zero_grad()
+            schedule.step()
+    model.eval()
+    bare = [document.with_entities(()) for document in test]
+    test_rows = encoded(bare, tokenizer, number)
+    order = sorted(range(len(test_rows)), key=lambda place: len(test_rows[place][0]))
+    found: list[Document | None] = [None] * len(test)
+    for own, batch in batches(test_rows, order, pad, device):
+        with torch.inference_mode():
+            best = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]).logits.argmax(-1).tolist()
+        for place, numbers in zip(own, best, strict=True):
+            tags = ["O"] * len(test[place].words or ())
+            for word, predicted in zip(test_rows[place][2], numbers, strict=False):
+                if word >= 0:
+                    tags[word] = names[predicted]
+            found[place] = bare[place].with_entities(entities_of(bare[place], tags))
+    scores = evaluate_documents(tuple(test), [document for document in found if document is not None])
+    result = {
+        **header("token_classifier"),
+        "corpus": arguments.corpus.name,
+        "sentences": len(train),
+        "seed": arguments.seed,
+        "test": {"documents": len(test), "strict": scores.strict.to_json()},
+    }
+    print(f"{arguments.corpus.name}, {len(train):,} sentences, seed {arguments.seed}: test F1 {100 * scores.strict.f1:.2f}")
+    write_result(result, arguments.output)
+
+
+if __name__ == "__main__":
+    run(main)

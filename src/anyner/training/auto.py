@@ -1,0 +1,101 @@
+"""What a recipe leaves open is chosen from the corpus, by the rules below; the choices become plain keys of the recipe.
+
+They follow what recipes that were tuned on six corpora have in common (docs/training.md). A head has its own rules in `fitted`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+from anyner.encoding.config import SCRATCH, EncoderConfig
+from anyner.settings import is_by_rule
+from anyner.training.config import Recipe
+from anyner.training.data.splits import Corpora
+from anyner.training.encoder import encoder_width
+
+HELD_OUT = 0.1
+"""Share of train that becomes dev where there is none."""
+AUGMENTATION = 0.3
+"""New sentences with coordinated entities, where some are discontinuous."""
+BATCH_SHARE, BATCHES = 1 / 100, (8, 64)
+"""Sentences of a batch: so many of the training sentences, within bounds."""
+TOKENS_A_SENTENCE = 256
+"""Room in a batch for so many pieces of each of its sentences."""
+ENCODER_LR, OF_BATCH, OF_WIDTH = 1.5e-4, 48, 384
+"""Learning rate of a pretrained encoder of this width with this batch; it grows with the root of the batch, and shrinks with the
+width."""
+SCRATCH_LRS = (1e-3, 2e-3)
+"""Of an encoder that is trained from scratch, and of a head on it."""
+WORD_DROPOUT, SCRATCH_WORD_DROPOUT = 0.1, 0.3
+AVERAGED = 0.1
+"""Share of the epochs, the last ones, whose weights are averaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Where the qualities differ."""
+
+    epochs: int
+    least_steps: int
+    """More epochs where these would be fewer steps."""
+
+
+STANDARD, FAST = Rules(epochs=10, least_steps=800), Rules(epochs=4, least_steps=250)
+
+
+def completed(recipe: Recipe, corpora: Corpora, rules: Rules = STANDARD) -> Recipe:
+    """The recipe with a value for every key that it leaves open."""
+    return recipe.with_keys(choices(recipe, corpora, rules))
+
+
+def told(given: Recipe, recipe: Recipe) -> str:
+    """What was chosen for a recipe, in one line; empty if nothing was."""
+    chosen = {key: attrgetter(key)(recipe) for key in open_keys(given)}
+    listed = [f"{key}={f'{value:g}' if isinstance(value, float) else value}" for key, value in chosen.items() if value]
+    return f"chosen from the corpus (--set KEY=VALUE changes it): {', '.join(listed)}" if listed else ""
+
+
+def choices(recipe: Recipe, corpora: Corpora, rules: Rules = STANDARD) -> dict[str, Any]:
+    """By dotted key: a value for what the recipe leaves open."""
+    train, is_open = corpora.train.documents, set(open_keys(recipe))
+    discontinuous = any(entity.discontinuous for document in train for entity in document.entities)
+    chosen: dict[str, Any] = {}
+
+    def choose(key: str, value: Any) -> None:
+        if key in is_open:
+            chosen[key] = value
+
+    choose("architecture", "set_gner" if discontinuous else "biaffine")
+    choose("data.held_out", 0.0 if len(corpora.dev) else HELD_OUT)
+    choose("data.augmentation", AUGMENTATION if discontinuous else 0.0)
+    batch = min(max(round(len(train) * BATCH_SHARE), BATCHES[0]), BATCHES[1])
+    choose("training.batch_sentences", batch)
+    batch = chosen.get("training.batch_sentences", recipe.training.batch_sentences)
+    choose("training.batch_tokens", TOKENS_A_SENTENCE * batch)
+    choose("training.epochs", max(rules.epochs, -(-rules.least_steps * batch // max(1, len(train)))))
+    epochs = chosen.get("training.epochs", recipe.training.epochs)
+    scratch = recipe.encoder.source == SCRATCH
+    encoder_lr, head_lr = SCRATCH_LRS if scratch else (_encoder_lr(recipe.encoder, batch), 1e-3)
+    choose("training.encoder_lr", encoder_lr)
+    choose("training.head_lr", head_lr)
+    choose("training.word_dropout", SCRATCH_WORD_DROPOUT if scratch else WORD_DROPOUT)
+    choose("training.average_epochs", round(max(1.0, AVERAGED * epochs), 1))
+    return chosen
+
+
+def open_keys(recipe: Recipe) -> list[str]:
+    """Dotted keys that are chosen by rule and that the recipe does not have."""
+    groups = {"": recipe, "data.": recipe.data, "encoder.": recipe.encoder, "text.": recipe.text, "training.": recipe.training}
+    return [
+        f"{group}{name}"
+        for group, settings in groups.items()
+        for name in type(settings).model_fields
+        if is_by_rule(type(settings), name) and name not in settings.model_fields_set
+    ]
+
+
+def _encoder_lr(encoder: EncoderConfig, batch: int) -> float:
+    rate = ENCODER_LR * (batch / OF_BATCH) ** 0.5 * OF_WIDTH / encoder_width(encoder)
+    return float(f"{rate:.2g}")

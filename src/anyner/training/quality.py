@@ -1,0 +1,72 @@
+"""How much work a training does: fast, standard or best. The words mean the same for every architecture.
+
+fast        few steps: minutes on a small machine
+standard    one training
+best        all that helps, in stages: pre-training on the texts, soft labels by cross-validation, and a refit on all documents
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal, get_args
+
+from anyner.document import Document
+from anyner.encoding.config import SCRATCH
+from anyner.errors import AnynerError
+from anyner.storage.files import CONFIG
+from anyner.training.auto import FAST, STANDARD, completed
+from anyner.training.checkpoint import has_checkpoint
+from anyner.training.config import Recipe
+from anyner.training.cross_validation import REFIT, SOFT_LABELS, cross_validate, with_refit
+from anyner.training.data.splits import Corpora
+from anyner.training.pretraining import EPOCHS, pretrain
+from anyner.training.progress import Listener
+from anyner.training.run import TrainingResult, run
+
+Quality = Literal["fast", "standard", "best"]
+FOLDS = 5
+STAGES = "stages"
+"""Folder of what the stages of `best` leave, inside the model's."""
+
+
+def train(
+    recipe: Recipe,
+    folder: Path,
+    *,
+    quality: str = "standard",
+    texts: Sequence[Document] = (),
+    resume: bool = False,
+    listener: Listener | None = None,
+) -> TrainingResult:
+    """Trains a model of this quality into a folder. `texts` are read by `best` alone."""
+    listener = listener or Listener()
+    if quality not in get_args(Quality):
+        raise AnynerError(f"there is no quality {quality!r}: fast, standard or best")
+    if texts and quality != "best":
+        raise AnynerError("texts without annotation are for the quality best alone")
+    if quality != "best":
+        return run(recipe, folder, resume, listener, rules=FAST if quality == "fast" else STANDARD)
+    return _in_stages(recipe, folder, texts, listener)
+
+
+def _in_stages(recipe: Recipe, folder: Path, texts: Sequence[Document], listener: Listener) -> TrainingResult:
+    """A repeated call goes on where the one before was stopped; a stage that is done is not repeated."""
+    if recipe.refit is not None:
+        raise AnynerError("the quality best finds the epoch and thresholds itself: remove `refit` from the recipe")
+    if (folder / CONFIG).is_file() and not has_checkpoint(folder):
+        raise AnynerError(f"{folder} already holds a model: choose another output folder")
+    encoder, folds = folder / STAGES / "encoder", folder / STAGES / "folds"
+    recipe = completed(recipe, Corpora.read(recipe.data))
+    adapts = recipe.encoder.source != SCRATCH
+    steps = [f"pre-train the encoder on the texts ({EPOCHS} epochs)"] if adapts else []
+    steps += [f"cross-validate ({FOLDS} trainings of {recipe.training.epochs} epochs)", "train on all documents"]
+    listener.note("best: " + "; then ".join(steps))
+    if adapts:
+        if has_checkpoint(encoder) or not (encoder / CONFIG).is_file():
+            pretrain(recipe, encoder, texts, listener=listener)
+        recipe = recipe.with_keys({"encoder.source": str(encoder)})
+    if not (folds / REFIT).is_file():
+        cross_validate(recipe, folds, FOLDS, listener)
+    recipe = with_refit(recipe.with_keys({"data.soft_labels": [{"path": str(folds / SOFT_LABELS)}]}), folds)
+    return run(recipe, folder, has_checkpoint(folder), listener)

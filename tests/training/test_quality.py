@@ -1,0 +1,82 @@
+"""The three qualities: what they choose, and the stages of the best, which a second call continues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import anyner
+from anyner.document import Document
+from anyner.errors import AnynerError
+from anyner.training import quality as module
+from anyner.training.auto import FAST, STANDARD, choices
+from anyner.training.config import Recipe
+from anyner.training.data.splits import Corpora
+from anyner.training.pretraining import pretrain
+from anyner.training.quality import train
+
+Tiny = Callable[..., Recipe]
+SMALL = ("data.synthetic.sentences=40", "training.epochs=5", "training.encoder_lr=0.01", "training.head_lr=0.01")
+
+
+def test_fast_takes_fewer_steps_and_nothing_else_differs(tiny: Tiny) -> None:
+    recipe = tiny("training=null")
+    fast, standard = (choices(recipe, Corpora.read(recipe.data), rules) for rules in (FAST, STANDARD))
+    differing = {key for key in standard if fast[key] != standard[key]}
+    assert differing == {"training.epochs", "training.average_epochs"}
+    assert fast["training.epochs"] < standard["training.epochs"]
+
+
+def test_what_makes_no_sense_is_refused(tiny: Tiny, tmp_path: Path) -> None:
+    with pytest.raises(AnynerError, match="there is no quality 'good': fast, standard or best"):
+        anyner.train(tiny(), tmp_path / "m", quality="good")
+    with pytest.raises(AnynerError, match="for the quality best alone"):
+        anyner.train(tiny(), tmp_path / "m", texts=[Document("a text")])
+    with pytest.raises(AnynerError, match="remove `refit`"):
+        anyner.train(tiny("refit.epoch=1"), tmp_path / "m", quality="best")
+    assert not (tmp_path / "m").exists()
+
+
+def test_best_goes_through_its_stages_and_a_second_call_repeats_none(
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FOLDS", 2)
+    start = pretrain(tiny(*SMALL), tmp_path / "start", epochs=1).folder
+    recipe, folder = tiny(*SMALL, f"encoder.source={start}"), tmp_path / "model"
+    called: list[str] = []
+    for name in ("pretrain", "cross_validate", "run"):
+        _counted(monkeypatch, name, called, stop=name == "cross_validate")
+    with pytest.raises(KeyboardInterrupt):
+        train(recipe, folder, quality="best", texts=[Document("more words to read")])
+    assert called == ["pretrain", "cross_validate"]
+    called.clear()
+    monkeypatch.undo()
+    monkeypatch.setattr(module, "FOLDS", 2)
+    for name in ("pretrain", "cross_validate", "run"):
+        _counted(monkeypatch, name, called, stop=False)
+    train(recipe, folder, quality="best", texts=[Document("more words to read")])
+    assert called == ["cross_validate", "run"]
+    saved = Recipe.read(folder / "recipe.yaml")
+    assert saved.encoder.source == str(folder / "stages" / "encoder") and saved.refit is not None
+    assert [Path(source.path).name for source in saved.data.soft_labels] == ["soft_labels.jsonl"]
+    assert anyner.load(folder, "cpu").predict("She lives in Langcombe.").text == "She lives in Langcombe."
+    with pytest.raises(AnynerError, match="already holds a model"):
+        train(recipe, folder, quality="best")
+
+
+def _counted(patch: pytest.MonkeyPatch, name: str, called: list[str], stop: bool) -> None:
+    """The function, which notes its call, or is interrupted."""
+    function = getattr(module, name)
+
+    def counting(*arguments: Any, **named: Any) -> Any:
+        called.append(name)
+        if stop:
+            raise KeyboardInterrupt
+        if name == "pretrain":
+            named["epochs"] = 1
+        return function(*arguments, **named)
+
+    patch.setattr(module, name, counting)
