@@ -16,6 +16,7 @@ from anyner.training.auto import FAST, STANDARD, choices
 from anyner.training.config import Recipe
 from anyner.training.data.splits import Corpora
 from anyner.training.pretraining import pretrain
+from anyner.training.progress import Listener
 from anyner.training.quality import train
 
 Tiny = Callable[..., Recipe]
@@ -57,14 +58,27 @@ def test_best_goes_through_its_stages_and_a_second_call_repeats_none(
     monkeypatch.setattr(module, "FOLDS", 2)
     for name in ("pretrain", "cross_validate", "run"):
         _counted(monkeypatch, name, called, stop=False)
-    train(recipe, folder, quality="best", texts=[Document("more words to read")])
+    listener = Lines()
+    train(recipe, folder, quality="best", texts=[Document("more words to read")], listener=listener)
     assert called == ["cross_validate", "run"]
+    assert [line.partition(":")[0] for line in listener.lines[:2]] == [
+        "chosen from the corpus (--set KEY=VALUE changes it)",
+        "best",
+    ]
     saved = Recipe.read(folder / "recipe.yaml")
     assert saved.encoder.source == str(folder / "stages" / "encoder") and saved.refit is not None
     assert [Path(source.path).name for source in saved.data.soft_labels] == ["soft_labels.jsonl"]
     assert anyner.load(folder, "cpu").predict("She lives in Langcombe.").text == "She lives in Langcombe."
     with pytest.raises(AnynerError, match="already holds a model"):
         train(recipe, folder, quality="best")
+
+
+class Lines(Listener):
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def note(self, line: str) -> None:
+        self.lines.append(line)
 
 
 def _counted(patch: pytest.MonkeyPatch, name: str, called: list[str], stop: bool) -> None:

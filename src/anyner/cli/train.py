@@ -72,16 +72,7 @@ def train(
     if old_refit_from is not None:
         say("anyner: --as is now --refit-from", err=True)
         raise typer.Exit(2)
-    if recipe is not None and (data or architecture or encoder):
-        raise typer.BadParameter("--data, --architecture and --encoder replace a RECIPE: use --set to change its keys")
-    if (resume or refit_from is not None) and (architecture or encoder):
-        raise typer.BadParameter("--architecture and --encoder need --data and a new training")
-    if refit_from is not None and (resume or data):
-        raise typer.BadParameter("--refit-from starts a new training: use it with a RECIPE or alone, without --data or --resume")
-    if refit_from is not None and output is None:
-        raise typer.BadParameter("--refit-from needs -o DIR for the new model")
-    if recipe is None and data is None and refit_from is None and not (resume and output):
-        raise typer.BadParameter("give a RECIPE, or --data DIR, or --refit-from DIR, or -o DIR --resume")
+    _check_start(recipe, data, refit_from, output, resume, chosen=bool(architecture or encoder))
     if refit_from is not None:
         ready = _refit_recipe(refit_from, recipe, changes or [])
     elif data is not None:
@@ -94,6 +85,22 @@ def train(
     note = f"note: no --encoder given, using {_DEFAULT_ENCODER}, an English encoder" if by_default else None
     work = {"quality": quality, "texts": _documents(texts or []), "resume": resume}
     _tell(_run(ready, output or Path("runs") / name, work, quiet, note))
+
+
+def _check_start(
+    recipe: Path | None, data: str | None, refit_from: Path | None, output: Path | None, resume: bool, *, chosen: bool
+) -> None:
+    """Refuses what contradicts itself. `chosen`: an architecture or an encoder was named."""
+    if recipe is not None and (data or chosen):
+        raise typer.BadParameter("--data, --architecture and --encoder replace a RECIPE: use --set to change its keys")
+    if (resume or refit_from is not None) and chosen:
+        raise typer.BadParameter("--architecture and --encoder need --data and a new training")
+    if refit_from is not None and (resume or data):
+        raise typer.BadParameter("--refit-from starts a new training: use it with a RECIPE or alone, without --data or --resume")
+    if refit_from is not None and output is None:
+        raise typer.BadParameter("--refit-from needs -o DIR for the new model")
+    if recipe is None and data is None and refit_from is None and not (resume and output):
+        raise typer.BadParameter("give a RECIPE, or --data DIR, or --refit-from DIR, or -o DIR --resume")
 
 
 def _recipe_for(data: str, architecture: str | None, encoder: str, changes: list[str]) -> Recipe:

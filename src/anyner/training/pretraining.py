@@ -132,7 +132,7 @@ class _Loop:
 
     def run(self) -> float:
         """The accuracy after all epochs. Ctrl-C leaves a checkpoint."""
-        place, accuracy = self.place, 0.0
+        place, accuracy, done_before = self.place, 0.0, self.place.step
         began = saved = time.monotonic()
         with self.stop.on_ctrl_c():
             for epoch in range(place.epoch, self.epochs):
@@ -144,7 +144,7 @@ class _Loop:
                     step = epoch * len(batches) + number
                     total += self._step(batches[number], [self.training.seed, epoch + 1, number], schedule(step, steps))
                     passed, place.batch, place.step = time.monotonic() - began, number + 1, place.step + 1
-                    left = passed / place.step * (steps - step - 1)
+                    left = passed / (place.step - done_before) * (steps - step - 1)
                     self.listener.step(epoch + 1, (number + 1) / len(batches), None, left)
                     if self.stop.asked or time.monotonic() - saved > CHECKPOINT_SECONDS:
                         write_checkpoint(self.folder, self.both, self.optimizer, place)

@@ -15,7 +15,7 @@ from anyner.document import Document
 from anyner.encoding.config import SCRATCH
 from anyner.errors import AnynerError
 from anyner.storage.files import CONFIG
-from anyner.training.auto import FAST, STANDARD, completed
+from anyner.training.auto import FAST, STANDARD, completed, told
 from anyner.training.checkpoint import has_checkpoint
 from anyner.training.config import Recipe
 from anyner.training.cross_validation import REFIT, SOFT_LABELS, cross_validate, with_refit
@@ -57,7 +57,9 @@ def _in_stages(recipe: Recipe, folder: Path, texts: Sequence[Document], listener
     if (folder / CONFIG).is_file() and not has_checkpoint(folder):
         raise AnynerError(f"{folder} already holds a model: choose another output folder")
     encoder, folds = folder / STAGES / "encoder", folder / STAGES / "folds"
-    recipe = completed(recipe, Corpora.read(recipe.data))
+    given, recipe = recipe, completed(recipe, Corpora.read(recipe.data))
+    if line := told(given, recipe):
+        listener.note(line)
     adapts = recipe.encoder.source != SCRATCH
     steps = [f"pre-train the encoder on the texts ({EPOCHS} epochs)"] if adapts else []
     steps += [f"cross-validate ({FOLDS} trainings of {recipe.training.epochs} epochs)", "train on all documents"]
