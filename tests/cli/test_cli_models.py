@@ -146,3 +146,15 @@ def test_models_lists_what_is_bundled(tiny_model: Path, tmp_path: Path, monkeypa
     monkeypatch.setattr("anyner.storage.bundled._HERE", tmp_path / "nowhere")
     answer = anyner_command("models")
     assert answer.code == 0 and answer.out == "" and "no bundled models" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("named", "folder"), [((), "synthetic-contiguous"), (("--architecture", "biaffine"), "biaffine-synthetic-contiguous")]
+)
+def test_a_model_folder_is_named_after_its_corpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: tuple[str, ...], folder: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    few = ("--set", "data.synthetic.sentences=16", "--set", "training.epochs=1")
+    answer = anyner_command("train", "-q", "--data", "synthetic:contiguous", *named, "--encoder", "from_scratch", *SMALL, *few)
+    assert answer.code == 0 and (tmp_path / "runs" / folder / "config.json").is_file()

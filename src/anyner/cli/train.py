@@ -38,7 +38,8 @@ def train(
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="DIR", help="The model folder. Default: runs/NAME-OF-RECIPE.")
+        Path | None,
+        typer.Option("-o", "--output", metavar="DIR", help="The model folder. Default: runs/NAME, of the recipe or corpus."),
     ] = None,
     changes: ChangesOption = None,
     quality: Annotated[
@@ -80,7 +81,8 @@ def train(
     else:
         ready = _recipe_in(recipe, output, changes or [])
     # data/genia/ -> genia, synthetic:contiguous -> synthetic-contiguous
-    name = recipe.stem if recipe else f"{ready.architecture}-{Path(data or '').resolve().name.replace(':', '-')}"
+    corpus = Path(data or "").resolve().name.replace(":", "-")
+    name = recipe.stem if recipe else f"{architecture}-{corpus}" if architecture else corpus
     by_default = data is not None and not (encoder or resume) and ready.encoder.source == _DEFAULT_ENCODER  # see --set
     note = f"note: no --encoder given, using {_DEFAULT_ENCODER}, an English encoder" if by_default else None
     work = {"quality": quality, "texts": _documents(texts or []), "resume": resume}
