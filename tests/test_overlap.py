@@ -104,12 +104,16 @@ def resolve_by_sets(items: list[Entity], policy: Policy) -> list[Entity]:
         head = (covered, strength) if policy == "longest" else (strength, covered)
         return (*head, item.start, item.fragments, item.label)
 
+    def compared(*indices: int) -> bool:
+        return not policy.endswith("_spans") or all(len(items[index].fragments) == 1 for index in indices)
+
     kept: list[int] = []
     for index in sorted(range(len(items)), key=rank):
-        relations = [relation_by_sets(items[index].fragments, items[other].fragments) for other in kept]
-        if policy == "nested" and Relation.CROSSING in relations:
+        fragments = items[index].fragments
+        relations = [relation_by_sets(fragments, items[other].fragments) for other in kept if compared(index, other)]
+        if policy.startswith("nested") and Relation.CROSSING in relations:
             continue
-        if policy in ("flat", "longest") and any(kind is not Relation.APART for kind in relations):
+        if policy in ("flat", "longest", "flat_spans") and any(kind is not Relation.APART for kind in relations):
             continue
         kept.append(index)
     return [items[index] for index in sorted(kept)]
@@ -138,6 +142,9 @@ def test_policies_on_one_example() -> None:
     assert resolve(items, "nested") == [crossing, twin, inner]
     assert resolve(items, "flat") == [inner]
     assert resolve(items, "longest") == [outer]
+    coordinated = WordEntity("Symptom", ((0, 1), (7, 8)), 0.1)
+    assert resolve([*items, coordinated], "nested_spans") == [crossing, twin, inner, coordinated]
+    assert resolve([*items, coordinated], "flat_spans") == [inner, coordinated]
 
 
 def test_ties_go_to_more_positions_then_earlier_start_then_label() -> None:

@@ -14,8 +14,9 @@ from typing import Literal, Protocol, TypeVar, get_args
 from anyner.errors import InvalidInputError
 from anyner.fragments import Fragments
 
-Policy = Literal["all", "nested", "flat", "longest"]
+Policy = Literal["all", "nested", "flat", "longest", "nested_spans", "flat_spans"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
+_OF_SPANS = ("nested_spans", "flat_spans")
 
 
 class Relation(StrEnum):
@@ -138,21 +139,23 @@ def resolve(items: Sequence[Item], policy: Policy) -> list[Item]:
 
     `all` keeps everything. `nested` goes by falling score and drops what crosses one already kept. `flat` does the
     same and drops whatever shares a position with one already kept. `longest` is `flat` with the most positions first,
-    then the score. Ties: more positions, then the earlier start, then the fragments, then the label. Nothing is merged:
-    items that are equal in all of these are alike, and under `nested` they all stay.
+    then the score. `nested_spans` and `flat_spans` keep every discontinuous entity, and compare the contiguous ones with each
+    other alone. Ties: more positions, then the earlier start, then the fragments, then the label. Nothing is merged: items that
+    are equal in all of these are alike, and under `nested` they all stay.
     """
     if policy == "all":
         return list(items)
     checked_policy(policy)
-    dropped = {index for group in _meeting(items) for index in _dropped(items, group, policy)}
+    compared = [index for index, item in enumerate(items) if len(item.fragments) == 1 or policy not in _OF_SPANS]
+    dropped = {index for group in _meeting(items, compared) for index in _dropped(items, group, policy)}
     return [item for index, item in enumerate(items) if index not in dropped]
 
 
-def _meeting(items: Sequence[Annotated]) -> Iterator[list[int]]:
-    """Items chained by stretches, from first to last position, that meet: what the policy does to one is settled in its group."""
+def _meeting(items: Sequence[Annotated], compared: Sequence[int]) -> Iterator[list[int]]:
+    """Those compared, chained by stretches, from first to last position, that meet: a group decides what happens to its items."""
     group: list[int] = []
     position = 0
-    for index in sorted(range(len(items)), key=lambda i: items[i].fragments[0][0]):
+    for index in sorted(compared, key=lambda i: items[i].fragments[0][0]):
         fragments = items[index].fragments
         if fragments[0][0] >= position:
             if len(group) > 1:
@@ -169,7 +172,7 @@ def _dropped(items: Sequence[Annotated], group: list[int], policy: Policy) -> It
     extents = {index: (items[index].fragments[0][0], items[index].fragments[-1][1]) for index in group}
     width = max(1, sum(end - start for start, end in extents.values()) // len(group))
     kept: dict[int, list[Fragments]] = {}  # by stretch of `width` positions
-    rivals = (Relation.CROSSING,) if policy == "nested" else (Relation.EQUAL, Relation.INSIDE, Relation.AROUND, Relation.CROSSING)
+    rivals = [Relation.CROSSING] if policy.startswith("nested") else [kind for kind in Relation if kind is not Relation.APART]
     for index in sorted(group, key=lambda i: _rank(items[i], policy == "longest")):
         fragments, (start, end) = items[index].fragments, extents[index]
         stretches = range(start // width, (end - 1) // width + 1)

@@ -142,7 +142,7 @@ def test_a_key_that_stands_there_twice_is_told(tmp_path: Path) -> None:
 
 
 def test_a_policy_that_is_not_there_is_told_with_all_there_are() -> None:
-    with pytest.raises(AnynerError, match=r"'overlap': .*'auto', 'all', 'nested', 'flat' or 'longest', got 'foo'"):
+    with pytest.raises(AnynerError, match=r"'overlap': .*'auto', 'all', 'nested'.* or 'flat_spans', got 'foo'"):
         Recipe.of({"data": {"synthetic": {}}, "overlap": "foo"}, "recipe")
 
 

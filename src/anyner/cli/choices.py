@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anyner.errors import AnynerError
-from anyner.overlap import Policy
+from anyner.overlap import POLICIES, Policy
 
 if TYPE_CHECKING:
     from anyner.inference.recognizer import Recognizer
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 OverlapOption = Annotated[
     Policy | None,
-    typer.Option(metavar="POLICY", help="Which overlapping entities to keep: all, nested, flat or longest. Default: as trained."),
+    typer.Option(
+        metavar="POLICY",
+        help=f"Which overlapping entities to keep: {', '.join(POLICIES)}. Default: as trained.",
+    ),
 ]
 ThresholdOption = Annotated[
     list[str] | None, typer.Option(metavar="NAME=VALUE", help="A threshold of the model, instead of the tuned one. Repeatable.")

@@ -47,5 +47,10 @@ def _shapes(config: Mapping[str, Any]) -> list[str]:
     from anyner.storage.files import CONFIG
 
     able = config_class(config["architecture"]).of(config["head"], CONFIG).shapes()
-    dropped = {"all": (), "nested": ("crossing",)}.get(config["overlap"], ("crossing", "nested"))
+    dropped = {
+        "all": (),
+        "nested": ("crossing",),
+        "nested_spans": (),  # only with discontinuous entities
+        "flat_spans": ("nested",),
+    }.get(config["overlap"], ("crossing", "nested"))
     return [shape for shape in get_args(Shape) if shape in able and shape not in dropped]

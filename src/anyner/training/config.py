@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from anyner.encoding.config import EncoderConfig
 from anyner.errors import AnynerError
 from anyner.inference.config import Precision
+from anyner.overlap import Policy
 from anyner.settings import Settings, by_rule
 from anyner.storage.format import OLD_RECIPE_KEYS, has_key
 from anyner.text.config import TextConfig
@@ -136,9 +137,9 @@ class Recipe(Settings):
     """Settings of the architecture, as its page lists them."""
     options: dict[str, Any] = Field(default_factory=dict)
     """Defaults of the options of a call (steps, beams, samples …), as the architecture's page lists them."""
-    overlap: Literal["auto", "all", "nested", "flat", "longest"] = "auto"
-    """auto: the strictest of flat, nested and all that the training corpus satisfies; discontinuous entities count only if the
-    architecture can express them."""
+    overlap: Literal["auto", Policy] = "auto"
+    """auto: the strictest policy that the training corpus satisfies; discontinuous entities count only if the architecture can
+    express them."""
     training: TrainingConfig = TrainingConfig()
     refit: RefitConfig | None = None
     """If set, the model trains on train and dev, and nothing is scored."""

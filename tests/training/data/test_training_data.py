@@ -182,19 +182,22 @@ def test_the_strictest_policy_that_a_corpus_keeps() -> None:
     assert policy(((0, 3),), ((0, 1),)) == policy(((0, 3),), ((0, 3),)) == "nested"
     assert policy(((0, 3),), ((2, 5),)) == policy(((0, 3),), ((0, 1),), ((2, 5),)) == "all"
     assert policy(((0, 1), (3, 5))) == "flat"
+    assert policy(((0, 1), (3, 5)), ((0, 5),), ((1, 2),)) == "nested"
+    assert policy(((0, 1), (3, 5)), ((0, 3),), ((1, 2),)) == "nested_spans"
+    assert policy(((0, 1), (3, 5)), ((0, 3),), ((2, 5),)) == "all"
 
 
 def test_what_cannot_be_expressed_does_not_loosen_the_policy(tiny: Callable[..., Recipe]) -> None:
     whole, coordinated, inner = (WordEntity("X", fragments) for fragments in (((0, 3),), ((0, 1), (4, 5)), ((2, 3),)))
     contiguous = ANY_SHAPE - {"discontinuous"}
-    assert strictest_policy([[whole, coordinated]], ANY_SHAPE) == "all"
+    assert strictest_policy([[whole, coordinated]], ANY_SHAPE) == "flat_spans"
     assert strictest_policy([[whole, coordinated]], contiguous) == "flat"
     assert strictest_policy([[whole, coordinated, inner]], contiguous) == "nested"
     gaps = Document.from_words(["a", "b", "c", "d", "e"], [Entity("X", ((0, 3),)), Entity("X", ((0, 1), (4, 5)))])
     for architecture, head, policy in (
         ("biaffine", "{fragments: false}", "flat"),
-        ("biaffine", "{}", "all"),
-        ("set_gner", "{}", "all"),
+        ("biaffine", "{}", "flat_spans"),
+        ("set_gner", "{}", "flat_spans"),
     ):
         recognizer, *_ = build(tiny(f"architecture={architecture}", f"head={head}"), Splits((gaps,), (), ("X",)))
         assert recognizer.config.overlap == policy

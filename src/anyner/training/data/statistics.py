@@ -52,11 +52,22 @@ def corpus_statistics(
 def strictest_policy(per_document: Iterable[Sequence[WordEntity]], shapes: Collection[Shape]) -> Policy:
     """The strictest overlap policy that the corpus keeps; discontinuous entities count only for a model that can express them.
 
-    Contiguous entities that overlap only discontinuous ones do not overlap each other: the policy of such a model is flat.
+    Entities that share words with discontinuous ones ("hip and knee pain") seldom do so with each other.
     """
-    discontinuous = "discontinuous" in shapes
-    expressible = ([e.fragments for e in own if discontinuous or len(e.fragments) == 1] for own in per_document)
-    relations = {relation for own in expressible for *_, relation in sharing_pairs(own)}
+    of_spans: set[Relation] = set()
+    of_all: set[Relation] = set()
+    for fragments in ([entity.fragments for entity in own] for own in per_document):
+        for first, second, relation in sharing_pairs(fragments):
+            of_all.add(relation)
+            if len(fragments[first]) == len(fragments[second]) == 1:
+                of_spans.add(relation)
+    policy = _allowing(of_spans)
+    if "discontinuous" not in shapes or policy == _allowing(of_all):
+        return policy
+    return "nested_spans" if of_spans else "flat_spans"
+
+
+def _allowing(relations: Collection[Relation]) -> Policy:
     if Relation.CROSSING in relations:
         return "all"
     return "nested" if relations else "flat"
