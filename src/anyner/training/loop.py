@@ -39,6 +39,10 @@ _MOST_SCORED = 20
 """Epochs after which dev is scored, evenly spread: where there is little to learn from, dev takes longer than an epoch."""
 
 
+_TIMED = 4
+"""Steps from which the time of a training is estimated."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How a training ended."""
@@ -114,6 +118,23 @@ class Trainer:
             sentences_per_second=median(rates) if rates else 0.0,
         )
 
+    def timed_steps(self) -> tuple[float, int]:
+        """Trains on a few batches of the first epoch: how long it takes, and the pieces in them. The first step is not timed."""
+        batches = self.batches(0)
+        timed = [batches[len(batches) * number // _TIMED] for number in range(_TIMED)]
+        self.wrapped.train()
+        for number, passages in enumerate([timed[0], *timed]):
+            if number == 1:
+                self._finish_on_device()
+                began = time.monotonic()
+            self._train_step(passages, 0, number, LossSums())
+        self._finish_on_device()
+        return time.monotonic() - began, sum(self.passages.size(passage) for passages in timed for passage in passages)
+
+    def _finish_on_device(self) -> None:
+        if self._device.type == "cuda":
+            torch.cuda.synchronize()
+
     @property
     def _device(self) -> torch.device:
         return self.accelerator.device  # type: ignore[no-any-return]
@@ -134,8 +155,7 @@ class Trainer:
                 left = (shown - self._began) * (self.last_step - self.place.step) / max(1, self.place.step)
                 self.listener.step(epoch + 1, (number + 1) / len(batches), sum(sums.means().values()), left)
             self._pause_if_due(epoch, number + 1, sums, number + 1 == len(batches))
-        if self._device.type == "cuda":
-            torch.cuda.synchronize()
+        self._finish_on_device()
         return sentences / max(1e-9, time.monotonic() - began)
 
     def _train_step(self, passages: Sequence[Passage], epoch: int, number: int, sums: LossSums) -> None:

@@ -7,7 +7,7 @@ best        all that helps, in stages: pre-training on the texts, soft labels by
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -19,7 +19,8 @@ from anyner.training.auto import FAST, STANDARD, completed, told
 from anyner.training.checkpoint import has_checkpoint
 from anyner.training.config import Recipe
 from anyner.training.cross_validation import REFIT, SOFT_LABELS, cross_validate, with_refit
-from anyner.training.data.splits import Corpora
+from anyner.training.data.splits import Corpora, split_data
+from anyner.training.estimate import about, estimate
 from anyner.training.pretraining import EPOCHS, pretrain
 from anyner.training.progress import Listener
 from anyner.training.run import TrainingResult, run
@@ -28,6 +29,8 @@ Quality = Literal["fast", "standard", "best"]
 FOLDS = 5
 STAGES = "stages"
 """Folder of what the stages of `best` leave, inside the model's."""
+_PIECE = 4
+"""Characters of a piece, about."""
 
 
 def train(
@@ -57,18 +60,38 @@ def _in_stages(recipe: Recipe, folder: Path, texts: Sequence[Document], listener
     if (folder / CONFIG).is_file() and not has_checkpoint(folder):
         raise AnynerError(f"{folder} already holds a model: choose another output folder")
     encoder, folds = folder / STAGES / "encoder", folder / STAGES / "folds"
-    given, recipe = recipe, completed(recipe, Corpora.read(recipe.data))
+    corpora = Corpora.read(recipe.data)
+    given, recipe = recipe, completed(recipe, corpora)
     if line := told(given, recipe):
         listener.note(line)
     adapts = recipe.encoder.source != SCRATCH
-    steps = [f"pre-train the encoder on the texts ({EPOCHS} epochs)"] if adapts else []
-    steps += [f"cross-validate ({FOLDS} trainings of {recipe.training.epochs} epochs)", "train on all documents"]
-    listener.note("best: " + "; then ".join(steps))
+    done = {
+        "encoder": (encoder / CONFIG).is_file() and not has_checkpoint(encoder),
+        "folds": (folds / REFIT).is_file(),
+    }
+    listener.note(_plan(recipe, corpora, texts, adapts=adapts, done=done))
     if adapts:
-        if has_checkpoint(encoder) or not (encoder / CONFIG).is_file():
+        if not done["encoder"]:
             pretrain(recipe, encoder, texts, listener=listener)
         recipe = recipe.with_keys({"encoder.source": str(encoder)})
-    if not (folds / REFIT).is_file():
+    if not done["folds"]:
         cross_validate(recipe, folds, FOLDS, listener)
     recipe = with_refit(recipe.with_keys({"data.soft_labels": [{"path": str(folds / SOFT_LABELS)}]}), folds)
     return run(recipe, folder, has_checkpoint(folder), listener)
+
+
+def _plan(recipe: Recipe, corpora: Corpora, texts: Sequence[Document], *, adapts: bool, done: Mapping[str, bool]) -> str:
+    """The stages, each with its estimated time or that it is done."""
+    data = split_data(corpora, recipe.data, recipe.text)
+    found = estimate(recipe, data)
+    epochs, on_all = recipe.training.epochs, found.training * (len(data.train) + len(data.dev)) / len(data.train)
+    characters = sum(len(document.text) for document in (*data.train, *texts))
+    stages = [
+        ("encoder", f"pre-train the encoder on the texts, {EPOCHS} epochs", EPOCHS * characters / _PIECE * found.piece),
+        ("folds", f"cross-validate, {FOLDS} trainings of {epochs} epochs", (FOLDS - 1) * on_all),
+        ("model", "train on all documents", on_all),
+    ]
+    taken = [(text, None if done.get(name) else seconds) for name, text, seconds in stages if adapts or name != "encoder"]
+    lines = [f"{text}: {'done' if seconds is None else about(seconds)}" for text, seconds in taken]
+    left = about(sum(seconds or 0.0 for _, seconds in taken))
+    return f"best takes {left} here: " + "; ".join(f"({number}) {line}" for number, line in enumerate(lines, 1))

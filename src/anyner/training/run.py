@@ -63,7 +63,7 @@ def run(
     `data` replaces the documents that the recipe names; `rules` choose what it leaves open.
     """
     listener = listener or Listener()
-    accelerator = _accelerator()
+    accelerator = accelerator_of()
     given = recipe
     with ExitStack() as held:
         _claim(folder, resume, accelerator, held)
@@ -166,7 +166,7 @@ def _thresholds(head: HeadConfig, refit: RefitConfig | None) -> dict[str, float]
     return {**known, **given}
 
 
-def _accelerator() -> Accelerator:
+def accelerator_of() -> Accelerator:
     # A head that alternates objectives leaves parameters without gradient in some steps. Buffers never change.
     several = DistributedDataParallelKwargs(find_unused_parameters=True, broadcast_buffers=False)
     # Its own mixed precision can be set only once in a process, so the loop does that part.
