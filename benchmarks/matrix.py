@@ -1,0 +1,180 @@
+"""One protocol for every figure: trains with nothing set but corpus, architecture, encoder, seed and quality, and scores on test.
+
+python benchmarks/matrix.py train biaffine-genia-minilm-standard-seed0 --commit COMMIT    one training and its results file
+python benchmarks/matrix.py all --commit COMMIT                                           every training that has no results yet
+python benchmarks/matrix.py list                                                          their names
+
+Corpora are in data/CORPUS, encoders in the folders of their names. What is chosen from a corpus is chosen by the rules of the
+commit, which every results file names: they were frozen there before test was read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import tempfile
+from argparse import Namespace
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import torch
+from jobs import Job, run_jobs
+from script import RESULTS, header, parser_of, run, write
+from speed import with_neighbours
+
+import anyner
+from anyner.architectures.registry import names as architectures
+from anyner.document import Document
+from anyner.errors import AnynerError
+from anyner.evaluation.evaluate import evaluate_documents
+from anyner.storage.files import EPOCHS, RECIPE
+from anyner.training.config import Recipe
+from anyner.training.data.splits import read_data
+from anyner.training.progress import TerminalListener
+from anyner.training.quality import train as train_with
+
+CORPORA = {
+    **dict.fromkeys(("genia", "genia_disc", "cadec", "conll03", "litbank", "wnut17", "bc5cdr"), "minilm"),
+    "weibo4": "uie-nano-zh",
+}
+"""With the small encoder of each."""
+ALSO_LARGE = ("genia", "cadec", "conll03")
+"""Trained with `mpnet` too."""
+SEEDS = (0, 1, 2)
+GIGABYTES = {"mpnet": 23.0}
+"""GPU memory of a training, 7 with other encoders."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    architecture: str
+    corpus: str
+    encoder: str
+    quality: str
+    seed: int
+
+    @classmethod
+    def named(cls, name: str) -> Cell:
+        found = re.fullmatch(r"(\w+)-(\w+)-([\w-]+)-(fast|standard|best)-seed(\d+)", name)
+        if found is None or found[1] not in architectures():
+            raise AnynerError(f"there is no training {name}: write ARCHITECTURE-CORPUS-ENCODER-QUALITY-seedN")
+        return cls(found[1], found[2], found[3], found[4], int(found[5]))
+
+    @property
+    def name(self) -> str:
+        return f"{self.architecture}-{self.corpus}-{self.encoder}-{self.quality}-seed{self.seed}"
+
+    @property
+    def recipe(self) -> Recipe:
+        """All that is said to a training."""
+        given = {
+            "data": {"folder": f"data/{self.corpus}"},
+            "encoder": {"source": self.encoder},
+            "architecture": self.architecture,
+            "training": {"seed": self.seed},
+        }
+        return Recipe.of(given, self.name)
+
+
+def cells() -> list[Cell]:
+    """The matrix, the larger encoder last."""
+    listed = [*CORPORA.items(), *((corpus, "mpnet") for corpus in ALSO_LARGE)]
+    return [
+        Cell(one, corpus, encoder, "standard", seed) for corpus, encoder in listed for one in architectures() for seed in SEEDS
+    ]
+
+
+def results_file(cell: Cell, folder: str) -> Path:
+    return Path(folder) / f"matrix-{cell.name}.json"
+
+
+def train(arguments: Namespace) -> None:
+    """One training, scored on test."""
+    cell = Cell.named(arguments.name)
+    test_of(cell.recipe)  # refuses a corpus without test documents before the training
+    with tempfile.TemporaryDirectory() as temporary, TerminalListener() as listener:
+        folder = Path(arguments.keep or f"{temporary}/model")
+        train_with(cell.recipe, folder, quality=cell.quality, listener=listener)
+        result = {**header("matrix"), "commit": arguments.commit, "cell": _about(cell), **_scored(folder)}
+    write(result, path := results_file(cell, arguments.output))
+    print(f"{cell.name}: dev F1 {result['dev_f1']}, test F1 {result['test']['strict']['f1']:.4f} -> {path}")
+
+
+def _about(cell: Cell) -> dict[str, Any]:
+    return {name: getattr(cell, name) for name in ("architecture", "corpus", "encoder", "quality", "seed")}
+
+
+def test_of(recipe: Recipe) -> tuple[Document, ...]:
+    test = read_data(recipe.data, recipe.text).test
+    if not test:
+        raise AnynerError(f"{recipe.data.folder}: has no test documents")
+    return tuple(test)
+
+
+def _scored(folder: Path) -> dict[str, Any]:
+    """What was chosen, how the training went, and the scores on test: of the model, and of its span classifier alone."""
+    epochs = [json.loads(line) for line in (folder / EPOCHS).read_text(encoding="utf-8").splitlines()]
+    best = max(epochs, key=lambda epoch: epoch["dev_f1"] or 0.0)
+    recipe, recognizer = Recipe.read(folder / RECIPE), anyner.load(folder)
+    gold = with_neighbours(recognizer, test_of(recipe))
+    scored = {"test": evaluate_documents(gold, list(recognizer.stream(gold))).to_json()}
+    if recognizer.model.head.span_classifier is not None:
+        alone = recognizer.stream(gold, options={"span_classifier_alone": True})
+        scored["span_classifier_alone"] = evaluate_documents(gold, list(alone)).to_json()
+    return {
+        "recipe": recipe.plain(),
+        "training_seconds": round(epochs[-1]["seconds"], 1),
+        "training_sentences_per_second": median(epoch["sentences_per_second"] for epoch in epochs),
+        "best_epoch": best["epoch"],
+        "dev_f1": best["dev_f1"],
+        "dev_discontinuous_f1": best.get("dev_discontinuous_f1"),
+        "thresholds": best["thresholds"],
+        "peak_gpu_bytes": torch.cuda.max_memory_allocated() or None,
+        **scored,
+    }
+
+
+def everything(arguments: Namespace) -> None:
+    """All trainings without results, many at once on one GPU."""
+    missing = [cell for cell in cells() if not results_file(cell, arguments.output).is_file()]
+    script = (sys.executable, "benchmarks/matrix.py", "train")
+    options = ("--commit", arguments.commit, "-o", arguments.output)
+    jobs = [Job(one.name, (*script, one.name, *options), gigabytes=GIGABYTES.get(one.encoder, 7.0)) for one in missing]
+    limits = {"lanes": arguments.lanes, "gigabytes": arguments.gigabytes, "seconds": 60 * arguments.minutes}
+    if left := run_jobs(jobs, Path(arguments.runs), **limits):
+        raise AnynerError(f"not done, see the logs in {arguments.runs}: {', '.join(left)}")
+
+
+def show(arguments: Namespace) -> None:
+    """The names of all trainings."""
+    for cell in cells():
+        print(cell.name)
+
+
+def main() -> None:
+    parser = parser_of(__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for name, work in (("train", train), ("all", everything), ("list", show)):
+        own = commands.add_parser(name, help=work.__doc__, description=work.__doc__)
+        own.set_defaults(work=work)
+        if work is show:
+            continue
+        own.add_argument("--commit", required=True, help="of the code that is run, to be noted")
+        own.add_argument("-o", "--output", default=str(RESULTS), help="folder of the results files")
+        if work is train:
+            own.add_argument("name", help="ARCHITECTURE-CORPUS-ENCODER-QUALITY-seedN")
+            own.add_argument("--keep", help="keep the model in this folder")
+            continue
+        own.add_argument("--minutes", type=float, default=1e6, help="for all trainings together")
+        own.add_argument("--lanes", type=int, default=16, help="most trainings at once")
+        own.add_argument("--gigabytes", type=float, default=130, help="GPU memory for all of them")
+        own.add_argument("--runs", default="runs/matrix", help="folder of logs; what is done there is kept")
+    arguments = parser.parse_args()
+    arguments.work(arguments)
+
+
+if __name__ == "__main__":
+    run(main)

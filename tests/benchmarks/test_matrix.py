@@ -1,0 +1,58 @@
+"""Every cell of the matrix is trained by the same rules and says by which."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from run_scripts import SCRIPTS, told_at_the_end
+
+import anyner
+from anyner.corpora.synthetic import synthetic
+from anyner.errors import AnynerError
+from anyner.training import quality
+from anyner.training.auto import Rules, open_keys
+
+
+@pytest.fixture
+def matrix(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(SCRIPTS))
+    return import_module("matrix")
+
+
+def test_nothing_is_set_but_what_a_cell_names(matrix: ModuleType) -> None:
+    cells = matrix.cells()
+    assert len({cell.name for cell in cells}) == len(cells) == 5 * 3 * (8 + 3)
+    for cell in cells:
+        assert matrix.Cell.named(cell.name) == cell
+        recipe = cell.recipe.plain()
+        assert recipe["training"] == {"seed": cell.seed} and recipe["encoder"] == {"source": cell.encoder}
+        assert set(recipe) == {"data", "encoder", "architecture", "training"}
+        assert {"training.epochs", "training.encoder_lr", "data.augmentation"} <= set(open_keys(cell.recipe))
+
+
+@pytest.mark.parametrize("name", ["biaffine", "biaffine-genia-minilm-seed0", "magic-genia-minilm-standard-seed0"])
+def test_an_unknown_training_is_named(matrix: ModuleType, name: str) -> None:
+    with pytest.raises(AnynerError, match=f"there is no training {name}: write ARCHITECTURE-CORPUS-ENCODER-QUALITY-seedN"):
+        matrix.Cell.named(name)
+
+
+def test_a_cell_is_trained_and_scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(quality, "FAST", Rules(epochs=1, least_steps=2))
+    folder = Path("data/small")
+    folder.mkdir(parents=True)
+    name = "locate_label-small-from_scratch-fast-seed3"
+    command = ("matrix.py", "train", name, "--commit", "abc", "-o", "out")
+    for part, number in (("train", 12), ("dev", 4), ("test", 4)):
+        if part == "test":
+            assert told_at_the_end(*command) == "matrix.py: data/small: has no test documents"
+        anyner.write(synthetic(number, contiguous=True, split=part).documents, str(folder / f"{part}.jsonl"), "jsonl")
+    assert not told_at_the_end(*command)
+    told = json.loads(Path(f"out/matrix-{name}.json").read_text(encoding="utf-8"))
+    assert told["commit"] == "abc" and told["cell"]["seed"] == 3 == told["recipe"]["training"]["seed"]
+    assert told["test"]["documents"] == told["span_classifier_alone"]["documents"] == 4
+    assert told["recipe"]["training"]["epochs"] == 2  # what was chosen is there
