@@ -18,6 +18,7 @@ from safetensors.torch import load_file
 from training_processes import INTERRUPTED, exit_code, killed_at, started, train, train_as_one_of, train_until
 
 from anyner.architectures.base import LossPart
+from anyner.corpora.synthetic import synthetic
 from anyner.corpora.writing import write
 from anyner.document import Document, Entity
 from anyner.encoding.batch import training_batch
@@ -302,6 +303,23 @@ def test_it_stops_when_patience_is_over_and_keeps_the_best_epoch(
         with pytest.raises(Interrupted):
             run(recipe, tmp_path / str(epochs), listener=_StopAfter(epochs))
     assert weights(tmp_path / "2") == weights(tmp_path / "long") != weights(tmp_path / "3")
+
+
+def test_reading_dev_takes_no_longer_than_learning(
+    tiny: Callable[..., Recipe],
+    tmp_path: Path,
+    written: Callable[[Path, list[Document]], str],
+    dev_scores: Callable[[list[int]], None],
+) -> None:
+    documents = list(synthetic(8, contiguous=True).documents)
+    data = {"train": documents[:2], "dev": documents}
+    paths = [f"data.{part}={written(tmp_path / f'{part}.jsonl', own)}" for part, own in data.items()]
+    for patience in ("null", 1):
+        dev_scores([20, 10])
+        recipe = tiny("data.synthetic=null", *paths, "training.epochs=8", f"training.patience={patience}")
+        folder = tmp_path / f"patience-{patience}"
+        run(recipe, folder)
+        assert [record["epoch"] for record in metrics(folder) if record["dev_f1"] is not None] == [4, 8]
 
 
 class _StopAfter(Listener):

@@ -36,7 +36,8 @@ _LARGEST_NORM = 1.0
 _AGREE_EVERY = 10
 """Steps between two checks that all processes must make together, or that wait for the GPU."""
 _MOST_SCORED = 20
-"""Epochs after which dev is scored, evenly spread: where there is little to learn from, dev takes longer than an epoch."""
+"""Epochs after which dev is scored, evenly spread. Fewer where dev is larger than train: reading it must not take longer than
+learning."""
 
 
 _TIMED = 4
@@ -75,7 +76,8 @@ class Trainer:
     ) -> None:
         self.recognizer, self.tuner, self.config = recognizer, tuner, config
         self.folder, self.keep_best, self.listener, self.accelerator = folder, keep_best, listener, accelerator
-        self.last_epoch, self._scored_every = last_epoch, -(-last_epoch // _MOST_SCORED)
+        scored = last_epoch * len(examples) // max(1, len(tuner)) if tuner is not None else 1
+        self.last_epoch, self._scored_every = last_epoch, -(-last_epoch // min(max(1, scored), _MOST_SCORED))
         self.passages = Passages(examples, recognizer.budget, config.seed, one_each=not config.passages)
         self.model = recognizer.model
         self.optimizer = build_optimizer(self.model, config)
@@ -104,7 +106,7 @@ class Trainer:
                 with self.average.applied() if self.average is not None else nullcontext():
                     self._score(epoch, sums, rates[-1])
                 skipped, sums = 0, LossSums()
-                if self.tuner is not None and patience is not None and epoch - place.best_epoch >= patience:
+                if self._is_scored(epoch) and patience is not None and epoch - place.best_epoch >= patience:
                     self.listener.note(f"stopped: no better dev F1 for {patience} epochs")
                     break
                 if self._checkpoint_due():
@@ -196,9 +198,12 @@ class Trainer:
         self._watch.add(self.place.step + 1, parts.sum())
         self.accelerator.backward(total)
 
+    def _is_scored(self, epoch: int) -> bool:
+        return self.tuner is not None and ((epoch + 1) % self._scored_every == 0 or epoch + 1 == self.last_epoch)
+
     def _score(self, epoch: int, sums: LossSums, rate: float) -> None:
         tuned: Tuned | None = None
-        if self.tuner is not None and ((epoch + 1) % self._scored_every == 0 or epoch + 1 == self.last_epoch):
+        if self.tuner is not None and self._is_scored(epoch):
             tuned = broadcast_object_list([self.tuner.tune()])[0]  # one process decides for all
         if tuned is not None and not tuned.score.predicted:
             self.listener.note(f"epoch {epoch + 1}: no entity passes any threshold on dev")
