@@ -31,7 +31,7 @@ def adamw(rates: Iterable[tuple[nn.Parameter, float]]) -> torch.optim.AdamW:
     for parameter, rate in rates:
         groups.setdefault((rate, _WEIGHT_DECAY if parameter.dim() > 1 else 0.0), []).append(parameter)
     listed = [{"params": own, "lr": rate, "peak_lr": rate, "weight_decay": decay} for (rate, decay), own in groups.items()]
-    return torch.optim.AdamW(listed, fused=next(iter(groups.values()))[0].is_cuda)
+    return torch.optim.AdamW(listed, fused=True)
 
 
 def schedule(step: int, steps: int) -> float:
