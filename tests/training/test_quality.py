@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,13 @@ def test_fast_takes_fewer_steps_and_nothing_else_differs(tiny: Tiny) -> None:
     differing = {key for key in standard if fast[key] != standard[key]}
     assert differing == {"training.epochs", "training.average_epochs"}
     assert fast["training.epochs"] < standard["training.epochs"]
+
+
+def test_fast_scores_a_part_of_a_large_dev_and_tells_it(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FAST", replace(FAST, most_dev=3))
+    listener = Lines()
+    train(tiny("training.epochs=1"), tmp_path / "model", quality="fast", listener=listener)
+    assert "3 of the 8 dev documents are scored" in listener.lines
 
 
 def test_what_makes_no_sense_is_refused(tiny: Tiny, tmp_path: Path) -> None:

@@ -40,9 +40,11 @@ class Rules:
     epochs: int
     least_steps: int
     """More epochs where these would be fewer steps."""
+    most_dev: int | None = None
+    """Dev documents that are scored, where there are more."""
 
 
-STANDARD, FAST = Rules(epochs=10, least_steps=800), Rules(epochs=4, least_steps=250)
+STANDARD, FAST = Rules(epochs=10, least_steps=800), Rules(epochs=4, least_steps=250, most_dev=1000)
 
 
 def completed(recipe: Recipe, corpora: Corpora, rules: Rules = STANDARD) -> Recipe:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -28,7 +28,7 @@ from anyner.training.auto import STANDARD, Rules, completed, told
 from anyner.training.checkpoint import remove_checkpoint
 from anyner.training.config import Recipe, RefitConfig
 from anyner.training.data.examples import DataCheck, training_examples, word_entities
-from anyner.training.data.splits import Corpora, Splits, dev_passages, split_data
+from anyner.training.data.splits import Corpora, Splits, dev_passages, split_data, thinned
 from anyner.training.data.statistics import corpus_statistics, strictest_policy
 from anyner.training.encoder import limited_weights, starting_encoder
 from anyner.training.loop import Outcome, Trainer
@@ -71,6 +71,9 @@ def run(
             corpora = Corpora.read(recipe.data)
             recipe = completed(recipe, corpora, rules)
             data = split_data(corpora, recipe.data, recipe.text, dev_trains=recipe.refit is not None)
+        if rules.most_dev is not None and len(dev := thinned(data.dev, rules.most_dev)) < len(data.dev):
+            listener.note(f"{len(dev):,} of the {len(data.dev):,} dev documents are scored")
+            data = replace(data, dev=dev)
         check_recipe(folder, recipe, resume)
         training, refit = recipe.training, recipe.refit
         _check_entities(recipe, data)

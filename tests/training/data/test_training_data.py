@@ -19,7 +19,7 @@ from anyner.text.align import WordEntity
 from anyner.text.config import TextConfig
 from anyner.training.config import DataConfig, Recipe
 from anyner.training.data.examples import DataCheck, note_unreachable, word_entities
-from anyner.training.data.splits import Splits, held_out, read_data
+from anyner.training.data.splits import Splits, held_out, read_data, thinned
 from anyner.training.data.statistics import corpus_statistics, strictest_policy
 from anyner.training.run import build
 
@@ -107,6 +107,14 @@ def test_whole_documents_are_held_out_of_train_and_dev(tmp_path: Path, written: 
     assert len(splits.dev) == 2 * 3
     assert len(splits.train) == 18 * 3
     assert not {one.doc for one in splits.train} & {one.doc for one in splits.dev}
+
+
+def test_fewer_documents_are_evenly_drawn_and_their_sources_stay_whole() -> None:
+    alone = [Document(str(number)) for number in range(10)]
+    assert [document.text for document in thinned(alone, 4)] == ["0", "3", "6", "9"]
+    assert thinned(alone, 10) == tuple(alone)
+    of_two = [Document(str(number), doc=str(number // 2)) for number in range(10)]
+    assert [document.text for document in thinned(of_two, 5)] == ["0", "1", "4", "5", "8", "9"]
 
 
 def test_the_last_documents_are_held_out_each_whole() -> None:

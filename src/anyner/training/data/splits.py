@@ -118,10 +118,16 @@ def _read_source(source: Source) -> Corpus:
     return Corpus(tuple(replace(document, labels=annotated) for document in corpus), corpus.problems)
 
 
+def thinned(documents: Sequence[Document], most: int) -> tuple[Document, ...]:
+    """About so many documents at most, evenly drawn, source documents whole."""
+    sources = _sources(documents)
+    kept = set(list(dict.fromkeys(sources))[:: -(-len(documents) // most)]) if len(documents) > most else set(sources)
+    return tuple(document for document, source in zip(documents, sources, strict=True) if source in kept)
+
+
 def held_out(documents: Sequence[Document], share: float) -> tuple[tuple[Document, ...], tuple[Document, ...]]:
     """Train and dev: dev gets the last source documents, since new texts are more like the end of a corpus."""
-    # a document without `doc` is its own source, named by its number
-    sources = [one.doc if one.doc is not None else number for number, one in enumerate(documents)]
+    sources = _sources(documents)
     in_order = list(dict.fromkeys(sources))
     last = set(in_order[-max(1, round(len(in_order) * share)) :])
     train, dev = (
@@ -131,6 +137,11 @@ def held_out(documents: Sequence[Document], share: float) -> tuple[tuple[Documen
     if not train:
         raise AnynerError(f"data.held_out: a share of {share:g} leaves no document to train on")
     return train, dev
+
+
+def _sources(documents: Sequence[Document]) -> list[str | int]:
+    """The source document of each; one without `doc` is its own, named by its number."""
+    return [one.doc if one.doc is not None else number for number, one in enumerate(documents)]
 
 
 def read_soft_labels(
