@@ -1,6 +1,7 @@
 """One protocol for every figure: trains with nothing set but corpus, architecture, encoder, seed and quality, and scores on test.
 
 python benchmarks/matrix.py train biaffine-genia-minilm-standard-seed0 --commit COMMIT    one training and its results file
+python benchmarks/matrix.py train set_gner+paper-genia-minilm-standard-seed0 --commit C    the published method, nothing added
 python benchmarks/matrix.py all --commit COMMIT                                           every training that has no results yet
 python benchmarks/matrix.py list                                                          their names
 
@@ -41,8 +42,8 @@ CORPORA = {
     "weibo4": "uie-nano-zh",
 }
 """With the small encoder of each."""
-ALSO_LARGE = ("genia", "cadec", "conll03")
-"""Trained with `mpnet` too."""
+COMPARED = ("genia", "cadec", "conll03")
+"""Trained with `mpnet` too, and with the published methods."""
 SEEDS = (0, 1, 2)
 GIGABYTES = {"mpnet": 23.0}
 """GPU memory of a training, 7 with other encoders."""
@@ -51,6 +52,7 @@ GIGABYTES = {"mpnet": 23.0}
 @dataclass(frozen=True, slots=True)
 class Cell:
     architecture: str
+    preset: str
     corpus: str
     encoder: str
     quality: str
@@ -58,14 +60,15 @@ class Cell:
 
     @classmethod
     def named(cls, name: str) -> Cell:
-        found = re.fullmatch(r"(\w+)-(\w+)-([\w-]+)-(fast|standard|best)-seed(\d+)", name)
+        found = re.fullmatch(r"(\w+?)(?:\+(paper))?-(\w+)-([\w-]+)-(fast|standard|best)-seed(\d+)", name)
         if found is None or found[1] not in architectures():
             raise AnynerError(f"there is no training {name}: write ARCHITECTURE-CORPUS-ENCODER-QUALITY-seedN")
-        return cls(found[1], found[2], found[3], found[4], int(found[5]))
+        return cls(found[1], found[2] or "default", found[3], found[4], found[5], int(found[6]))
 
     @property
     def name(self) -> str:
-        return f"{self.architecture}-{self.corpus}-{self.encoder}-{self.quality}-seed{self.seed}"
+        method = self.architecture if self.preset == "default" else f"{self.architecture}+{self.preset}"
+        return f"{method}-{self.corpus}-{self.encoder}-{self.quality}-seed{self.seed}"
 
     @property
     def recipe(self) -> Recipe:
@@ -76,15 +79,19 @@ class Cell:
             "architecture": self.architecture,
             "training": {"seed": self.seed},
         }
-        return Recipe.of(given, self.name)
+        return Recipe.of({**given, "head": {"preset": "paper"}} if self.preset == "paper" else given, self.name)
 
 
 def cells() -> list[Cell]:
-    """The matrix, the larger encoder last."""
-    listed = [*CORPORA.items(), *((corpus, "mpnet") for corpus in ALSO_LARGE)]
-    return [
-        Cell(one, corpus, encoder, "standard", seed) for corpus, encoder in listed for one in architectures() for seed in SEEDS
+    """The matrix, then the published methods, then the larger encoder."""
+    small, large = list(CORPORA.items()), [(corpus, "mpnet") for corpus in COMPARED]
+    papers = [name for name in architectures() if name != "biaffine"]
+    listed = [
+        *((name, "default", *where) for where in small for name in architectures()),
+        *((name, "paper", corpus, "minilm") for corpus in COMPARED for name in papers),
+        *((name, "default", *where) for where in large for name in architectures()),
     ]
+    return [Cell(*one, "standard", seed) for one in listed for seed in SEEDS]
 
 
 def results_file(cell: Cell, folder: str) -> Path:
@@ -104,7 +111,7 @@ def train(arguments: Namespace) -> None:
 
 
 def _about(cell: Cell) -> dict[str, Any]:
-    return {name: getattr(cell, name) for name in ("architecture", "corpus", "encoder", "quality", "seed")}
+    return {name: getattr(cell, name) for name in ("architecture", "preset", "corpus", "encoder", "quality", "seed")}
 
 
 def test_of(recipe: Recipe) -> tuple[Document, ...]:
