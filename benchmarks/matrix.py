@@ -2,6 +2,7 @@
 
 python benchmarks/matrix.py train biaffine-genia-minilm-standard-seed0 --commit COMMIT    one training and its results file
 python benchmarks/matrix.py train set_gner+paper-genia-minilm-standard-seed0 --commit C    the published method, nothing added
+python benchmarks/matrix.py train biaffine-conll03_100-minilm-standard-seed0 --commit C     of 100 sentences, drawn with the seed
 python benchmarks/matrix.py all --commit COMMIT                                           every training that has no results yet
 python benchmarks/matrix.py list                                                          their names
 
@@ -12,10 +13,12 @@ commit, which every results file names: they were frozen there before test was r
 from __future__ import annotations
 
 import json
+import random
 import re
 import sys
 import tempfile
 from argparse import Namespace
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -28,6 +31,7 @@ from speed import with_neighbours
 
 import anyner
 from anyner.architectures.registry import names as architectures
+from anyner.corpora.reading import read_splits
 from anyner.document import Document
 from anyner.errors import AnynerError
 from anyner.evaluation.evaluate import evaluate_documents
@@ -44,6 +48,8 @@ CORPORA = {
 """With the small encoder of each."""
 COMPARED = ("genia", "cadec", "conll03")
 """Trained with `mpnet` too, and with the published methods."""
+FEW = [*((corpus, number) for corpus in ("conll03", "cadec", "bc5cdr") for number in (20, 50, 100, 200, 500)), ("wikigold", 100)]
+"""Corpora of which few sentences are drawn."""
 SEEDS = (0, 1, 2)
 GIGABYTES = {"mpnet": 23.0}
 """GPU memory of a training, 7 with other encoders."""
@@ -54,27 +60,36 @@ class Cell:
     architecture: str
     preset: str
     corpus: str
+    sentences: int | None
+    """So many of its training sentences, drawn with the seed; None: all."""
     encoder: str
     quality: str
     seed: int
 
     @classmethod
     def named(cls, name: str) -> Cell:
-        found = re.fullmatch(r"(\w+?)(?:\+(paper))?-(\w+)-([\w-]+)-(fast|standard|best)-seed(\d+)", name)
+        found = re.fullmatch(r"(\w+?)(?:\+(paper))?-(\w+?)(?:_(\d+))?-([\w-]+)-(fast|standard|best)-seed(\d+)", name)
         if found is None or found[1] not in architectures():
             raise AnynerError(f"there is no training {name}: write ARCHITECTURE-CORPUS-ENCODER-QUALITY-seedN")
-        return cls(found[1], found[2] or "default", found[3], found[4], found[5], int(found[6]))
+        return cls(
+            found[1], found[2] or "default", found[3], int(found[4]) if found[4] else None, found[5], found[6], int(found[7])
+        )
 
     @property
     def name(self) -> str:
         method = self.architecture if self.preset == "default" else f"{self.architecture}+{self.preset}"
-        return f"{method}-{self.corpus}-{self.encoder}-{self.quality}-seed{self.seed}"
+        part = self.corpus if self.sentences is None else f"{self.corpus}_{self.sentences}"
+        return f"{method}-{part}-{self.encoder}-{self.quality}-seed{self.seed}"
+
+    @property
+    def data(self) -> Path:
+        return Path("data", self.corpus if self.sentences is None else f"{self.corpus}_{self.sentences}_{self.seed}")
 
     @property
     def recipe(self) -> Recipe:
         """All that is said to a training."""
         given = {
-            "data": {"folder": f"data/{self.corpus}"},
+            "data": {"folder": str(self.data)},
             "encoder": {"source": self.encoder},
             "architecture": self.architecture,
             "training": {"seed": self.seed},
@@ -83,13 +98,14 @@ class Cell:
 
 
 def cells() -> list[Cell]:
-    """The matrix, then the published methods, then the larger encoder."""
+    """The matrix, then with few examples, the published methods, and the larger encoder."""
     small, large = list(CORPORA.items()), [(corpus, "mpnet") for corpus in COMPARED]
     papers = [name for name in architectures() if name != "biaffine"]
     listed = [
-        *((name, "default", *where) for where in small for name in architectures()),
-        *((name, "paper", corpus, "minilm") for corpus in COMPARED for name in papers),
-        *((name, "default", *where) for where in large for name in architectures()),
+        *((name, "default", corpus, None, encoder) for corpus, encoder in small for name in architectures()),
+        *((name, "default", corpus, few, "minilm") for corpus, few in FEW for name in architectures()),
+        *((name, "paper", corpus, None, "minilm") for corpus in COMPARED for name in papers),
+        *((name, "default", corpus, None, encoder) for corpus, encoder in large for name in architectures()),
     ]
     return [Cell(*one, "standard", seed) for one in listed for seed in SEEDS]
 
@@ -101,6 +117,8 @@ def results_file(cell: Cell, folder: str) -> Path:
 def train(arguments: Namespace) -> None:
     """One training, scored on test."""
     cell = Cell.named(arguments.name)
+    if cell.sentences is not None:
+        draw(cell)
     test_of(cell.recipe)  # refuses a corpus without test documents before the training
     with tempfile.TemporaryDirectory() as temporary, TerminalListener() as listener:
         folder = Path(arguments.keep or f"{temporary}/model")
@@ -110,8 +128,26 @@ def train(arguments: Namespace) -> None:
     print(f"{cell.name}: dev F1 {result['dev_f1']}, test F1 {result['test']['strict']['f1']:.4f} -> {path}")
 
 
+def draw(cell: Cell) -> None:
+    """Writes the corpus with a part of its training sentences, unless it is there: trainings side by side share it."""
+    if cell.data.exists():
+        return
+    corpora = read_splits(f"data/{cell.corpus}")
+    train = corpora.train.documents if corpora.train is not None else ()
+    if len(train) < (cell.sentences or 0):
+        raise AnynerError(f"data/{cell.corpus}: has {len(train):,} training documents, fewer than {cell.sentences}")
+    with tempfile.TemporaryDirectory(dir="data", prefix=".new.") as temporary:
+        drawn = random.Random(cell.seed).sample(train, cell.sentences or 0)
+        whole = Path(temporary) / "corpus"
+        whole.mkdir()
+        for name, documents in (("train", drawn), ("dev", corpora.dev or ()), ("test", corpora.test or ())):
+            anyner.write(documents, str(whole / f"{name}.jsonl"), "jsonl")
+        with suppress(OSError):  # another training was first
+            whole.rename(cell.data)
+
+
 def _about(cell: Cell) -> dict[str, Any]:
-    return {name: getattr(cell, name) for name in ("architecture", "preset", "corpus", "encoder", "quality", "seed")}
+    return {name: getattr(cell, name) for name in ("architecture", "preset", "corpus", "sentences", "encoder", "quality", "seed")}
 
 
 def test_of(recipe: Recipe) -> tuple[Document, ...]:

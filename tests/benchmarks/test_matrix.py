@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -25,7 +26,7 @@ def matrix(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 def test_nothing_is_set_but_what_a_cell_names(matrix: ModuleType) -> None:
     cells = matrix.cells()
-    assert len({cell.name for cell in cells}) == len(cells) == 3 * (5 * (8 + 3) + 4 * 3)
+    assert len({cell.name for cell in cells}) == len(cells) == 3 * (5 * (8 + 16 + 3) + 4 * 3)
     for cell in cells:
         assert matrix.Cell.named(cell.name) == cell
         recipe = cell.recipe.plain()
@@ -57,3 +58,23 @@ def test_a_cell_is_trained_and_scored(tmp_path: Path, monkeypatch: pytest.Monkey
     assert told["commit"] == "abc" and told["cell"]["seed"] == 3 == told["recipe"]["training"]["seed"]
     assert told["test"]["documents"] == told["span_classifier_alone"]["documents"] == 4
     assert told["recipe"]["training"]["epochs"] == 2  # what was chosen is there
+
+
+def test_few_sentences_are_drawn_with_the_seed_and_shared(
+    matrix: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("data/small").mkdir(parents=True)
+    for part in ("train", "dev", "test"):
+        anyner.write(synthetic(30, split=part).documents, f"data/small/{part}.jsonl", "jsonl")
+    lines = Path("data/small/train.jsonl").read_text(encoding="utf-8").splitlines()
+    cell = matrix.Cell.named("biaffine-small_20-minilm-standard-seed1")
+    matrix.draw(cell)
+    drawn = Path("data/small_20_1/train.jsonl").read_text(encoding="utf-8").splitlines()
+    assert drawn == random.Random(1).sample(lines, 20)  # as the other scripts draw them
+    before = Path("data/small_20_1/train.jsonl").stat().st_mtime_ns
+    matrix.draw(cell)
+    assert Path("data/small_20_1/train.jsonl").stat().st_mtime_ns == before
+    assert len(anyner.read("data/small_20_1/test.jsonl").documents) == 30
+    with pytest.raises(AnynerError, match="has 30 training documents, fewer than 40"):
+        matrix.draw(matrix.Cell.named("biaffine-small_40-minilm-standard-seed1"))
