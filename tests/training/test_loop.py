@@ -311,8 +311,8 @@ def test_reading_dev_takes_no_longer_than_learning(
     written: Callable[[Path, list[Document]], str],
     dev_scores: Callable[[list[int]], None],
 ) -> None:
-    documents = list(synthetic(8, contiguous=True).documents)
-    data = {"train": documents[:2], "dev": documents}
+    documents = list(synthetic(2, contiguous=True).documents)
+    data = {"train": documents, "dev": 4 * documents}
     paths = [f"data.{part}={written(tmp_path / f'{part}.jsonl', own)}" for part, own in data.items()]
     for patience in ("null", 1):
         dev_scores([20, 10])

@@ -76,7 +76,8 @@ class Trainer:
     ) -> None:
         self.recognizer, self.tuner, self.config = recognizer, tuner, config
         self.folder, self.keep_best, self.listener, self.accelerator = folder, keep_best, listener, accelerator
-        scored = last_epoch * len(examples) // max(1, len(tuner)) if tuner is not None else 1
+        learned = last_epoch * sum(len(example.window.words) for example in examples)
+        scored = learned // max(1, tuner.words) if tuner is not None else 1
         self.last_epoch, self._scored_every = last_epoch, -(-last_epoch // min(max(1, scored), _MOST_SCORED))
         self.passages = Passages(examples, recognizer.budget, config.seed, one_each=not config.passages)
         self.model = recognizer.model
