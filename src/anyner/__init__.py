@@ -8,6 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from anyner.document import set_html_renderer
 from anyner.errors import AnynerError
 from anyner.version import __version__
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from anyner.document import Document, Entity
     from anyner.inference.recognizer import Recognizer
     from anyner.storage.load import load
+    from anyner.view.render import render
 
 __all__ = [
     "AnynerError",
@@ -30,6 +32,7 @@ __all__ = [
     "evaluate",
     "load",
     "read",
+    "render",
     "train",
     "write",
 ]
@@ -42,6 +45,7 @@ _LAZY = {
     "evaluate": "anyner.api",
     "load": "anyner.storage.load",
     "read": "anyner.corpora.reading",
+    "render": "anyner.view.render",
     "train": "anyner.api",
     "write": "anyner.corpora.writing",
 }
@@ -56,3 +60,6 @@ def __getattr__(name: str) -> Any:
 def __dir__() -> list[str]:
     """The public names alone: those loaded lazily as well, but no imports of this file and no parts that happen to be loaded."""
     return sorted(__all__)
+
+
+set_html_renderer(lambda document: import_module("anyner.view.html").piece([document]))

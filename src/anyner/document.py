@@ -6,7 +6,7 @@ Truth is characters: every position is a character of `Document.text`, every fra
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from operator import attrgetter, index
@@ -169,6 +169,10 @@ class Document:
         object.__setattr__(other, "unknown", unknown)
         return other
 
+    def _repr_html_(self) -> str | None:
+        """For notebooks."""
+        return None if _html_renderer is None else _html_renderer(self)
+
     def to_json(self) -> dict[str, Any]:
         """The JSON form, one object a document, in characters."""
         plain: dict[str, Any] = {"id": self.id, "text": self.text, "entities": [e.to_json() for e in self.entities]}
@@ -180,6 +184,15 @@ class Document:
             "unknown": self.unknown or None,
         }
         return plain | {key: value for key, value in optional.items() if value is not None}
+
+
+_html_renderer: Callable[[Document], str] | None = None
+
+
+def set_html_renderer(renderer: Callable[[Document], str] | None) -> None:
+    """What notebooks show of a document; the package sets it, so that this file needs to know nothing of drawings."""
+    global _html_renderer  # noqa: PLW0603
+    _html_renderer = renderer
 
 
 def checked_documents(documents: Iterable[Document]) -> Iterator[Document]:

@@ -7,6 +7,7 @@ import pytest
 
 from anyner.document import Document, Entity
 from anyner.view.html import render
+from anyner.view.svg import render as svg
 from anyner.view.terminal import draw
 
 LINE = "Anna went to Rome\n"
@@ -36,7 +37,9 @@ def seconds(work: Callable[[Document], object], document: Document) -> float:
 
 
 @pytest.mark.parametrize("make", [one_entity_a_line, one_fragment_a_line, one_entity_over_all_lines])
-@pytest.mark.parametrize("work", [draw, lambda document: render([document])], ids=["terminal", "html"])
+@pytest.mark.parametrize(
+    "work", [draw, lambda document: render([document]), lambda document: svg([document])], ids=["terminal", "html", "svg"]
+)
 def test_four_times_the_lines_take_four_times_the_time(
     make: Callable[[int], Document], work: Callable[[Document], object]
 ) -> None:

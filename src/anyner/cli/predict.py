@@ -18,8 +18,8 @@ from anyner.errors import AnynerError
 if TYPE_CHECKING:
     from anyner.document import Document
 
-OutputFormat = Literal["text", "jsonl", "brat", "html"]
-_BY_ENDING = {".txt": "text", ".jsonl": "jsonl", ".html": "html", ".htm": "html"}
+OutputFormat = Literal["text", "jsonl", "brat", "html", "svg"]
+_BY_ENDING = {".txt": "text", ".jsonl": "jsonl", ".html": "html", ".htm": "html", ".svg": "svg"}
 _WIDTH_OF_FILES = 100
 _FILE_ENDINGS = (".txt", ".jsonl", ".json", ".conll", ".ann", ".gz", ".xz")
 
@@ -139,14 +139,16 @@ def _watched(documents: Iterable[Document]) -> Iterator[Document]:
 def _write(documents: Iterable[Document], chosen: str, output: Path | None) -> None:
     from anyner.corpora.writing import write
     from anyner.view.html import write as write_html
+    from anyner.view.svg import render as picture
 
     if chosen == "brat" and output is not None:
         write(documents, output, "brat")
         return
-    writers: dict[str, Callable[[Iterable[Document], TextIO], None]] = {
+    writers: dict[str, Callable[[Iterable[Document], TextIO], object]] = {
         "text": _draw,
         "jsonl": _write_jsonl,
         "html": write_html,
+        "svg": lambda documents, file: file.write(picture(documents)),
     }
     live = output is None or is_device(output)
     write_out(output, lambda file: writers[chosen](_flushed(documents, file) if live else documents, file))

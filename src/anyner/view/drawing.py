@@ -1,22 +1,43 @@
-"""What the terminal and the HTML page share: characters made visible, the entities of a line, and their tracks.
+"""What all drawings share: characters made visible, their widths, lines, and the tracks of entities.
 
-Tracks are the lines under a text on which entities are drawn, track 0 nearest to the text.
+Tracks are the lines under a text on which entities are drawn, track 0 nearest to the text. `tracks` gives them for a whole
+document; a drawing that knows its lines closes them up with `rows`, which keeps their order.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import accumulate
 from operator import itemgetter
 
-from anyner.document import Entity
+from anyner.document import Document, Entity
 from anyner.fragments import Fragments
 
 Span = tuple[int, int]
+_BLANKS = re.compile(r"\s*")
 _JOINERS = "\u200c\u200d"
 _INVISIBLE = "\u00ad\u200b\u2060\ufeff"
+_NOT_IN_XML = "\ufffe\uffff"
+TEXT_SIZE, LABEL_SIZE = 17, 10
+"""Of the letters in HTML and SVG, in pixels."""
+EM = 1000
+"""Widths of characters are in thousandths of the size of the letters."""
+LONGEST_LABEL = 13 * EM
+"""Longer labels are drawn shortened."""
+# Of the characters from the blank to the tilde, as in Helvetica, Arial and the fonts made to fit them.
+_WIDTHS = (
+    "278 278 355 556 556 889 667 191 333 333 389 584 278 333 278 278 556 556 556 556 556 556 556 556 "
+    "556 556 278 278 584 584 584 556 1015 667 667 722 722 667 611 778 722 278 500 667 556 833 722 778 "
+    "667 778 722 667 611 722 667 944 667 667 611 278 278 278 469 556 333 556 556 500 556 556 278 556 "
+    "556 222 222 500 222 833 556 556 556 556 333 500 278 556 500 722 500 500 500 334 260 334 584"
+)
+_ASCII = {chr(32 + place): int(width) for place, width in enumerate(_WIDTHS.split())}
+_BETWEEN_LINES = 100 * EM
 
 
 def visible_control(character: str) -> str:
@@ -26,7 +47,14 @@ def visible_control(character: str) -> str:
         return chr(0x2400 + code)
     if code == 0x7F:
         return "\u2421"
-    return "\ufffd" if unicodedata.category(character) in ("Cc", "Cs") else character
+    return "\ufffd" if unicodedata.category(character) in ("Cc", "Cs") or character in _NOT_IN_XML else character
+
+
+def visible(text: str) -> str:
+    """The text as HTML and XML can hold it: every control character but the tab as its symbol."""
+    if text.isprintable():
+        return text
+    return "".join(c if c == "\t" else visible_control(c) for c in text)
 
 
 def for_terminal(character: str) -> str:
@@ -52,7 +80,87 @@ def columns(printed: str) -> int:
 def _columns_of_one(character: str) -> int:
     if unicodedata.category(character) in ("Mn", "Me", "Cf") or "\u1160" <= character <= "\u11ff":
         return 0
-    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
+    return 2 if _wide(character) else 1
+
+
+def _wide(character: str) -> bool:
+    return unicodedata.east_asian_width(character) in ("W", "F")
+
+
+@lru_cache(maxsize=65_536)
+def advance(character: str) -> int:
+    """About how wide a character is set in a font without serifs, in thousandths of its size."""
+    if character in _ASCII:
+        return _ASCII[character]
+    if character == "\t":
+        return 4 * _ASCII[" "]
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    base = unicodedata.normalize("NFD", character)[0]
+    return EM if _wide(character) else _ASCII.get(base, 600)
+
+
+@lru_cache(maxsize=4096)
+def label_advance(label: str) -> int:
+    """The room a label needs in thousandths of the size of the *text*, with a space after it; bold letters are wider."""
+    letters = min(sum(1100 * advance(c) // EM for c in visible(label)), LONGEST_LABEL)
+    return letters * LABEL_SIZE // TEXT_SIZE + 300
+
+
+def strong_direction(text: str) -> str:
+    """L or R, as the first letter that has a direction says; empty if there is none."""
+    kinds = map(unicodedata.bidirectional, text)
+    return next(("L" if kind == "L" else "R" for kind in kinds if kind in ("L", "R", "AL")), "")
+
+
+def right_to_left(text: str, place: int) -> bool:
+    """Whether the paragraph around that place runs from right to left."""
+    if text.isascii():
+        return False
+    end = text.find("\n", place)
+    return strong_direction(text[text.rfind("\n", 0, place) + 1 : end if end >= 0 else None]) == "R"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a drawing: characters `[start, end)` of the text, and where each of them begins (and the last ends)."""
+
+    start: int
+    end: int
+    reach: int
+    """Up to here whatever is not printed, blanks and the line break, counts as part of this line."""
+    offsets: Sequence[int]
+
+
+def lines(text: str, width: int, measured: Callable[[str], int]) -> Iterator[Line]:
+    """The text wrapped to a width, at white space and between wide characters; `measured` is the width of a character."""
+    start = 0
+    for paragraph in text.split("\n"):
+        end = start + len(paragraph)
+        place, stop = start, end - paragraph.endswith("\r")
+        while True:
+            cut, following = _cut(text, place, stop, width, measured)
+            reach = following if following < stop else end + 1
+            yield Line(place, cut, reach, tuple(accumulate(map(measured, text[place:cut]), initial=0)))
+            if following >= stop:
+                break
+            place = following
+        start = end + 1
+
+
+def _cut(text: str, start: int, stop: int, width: int, measured: Callable[[str], int]) -> Span:
+    """Where the line that begins at `start` ends, and where the next one begins: white space between is not printed."""
+    used, best = 0, start
+    for place in range(start, stop):
+        character = text[place]
+        taken = measured(character)
+        if used + taken > width and place > start:
+            end = place if character.isspace() or best == start else best
+            return start + len(text[start:end].rstrip()), _BLANKS.match(text, end, stop).end()  # type: ignore[union-attr]
+        used += taken
+        if character.isspace() or _wide(character) or (taken == 0 and best == place):
+            best = place + 1
+    return stop, stop
 
 
 def on_lines(lines: Iterable[Span], entities: Sequence[Entity]) -> Iterator[list[int]]:
@@ -117,6 +225,34 @@ def allocate(covers: Sequence[Span], footprints: Sequence[Span] | None = None) -
             elif any(_inside(covers[other], covers[member]) for other in others):
                 lowest = number + 1
         chosen[member] = next((number for number in free if number >= lowest), len(tracks))
+        if chosen[member] == len(tracks):
+            tracks.append(_Track())
+        tracks[chosen[member]].add(footprints[member], member)
+    return chosen
+
+
+def tracks(document: Document) -> list[int]:
+    """The track of every entity of a document; the labels under the bars have room, however the text is wrapped."""
+    # Characters without a width count as well: entities that share one must not look as if they only touched.
+    places = list(accumulate((_BETWEEN_LINES if c == "\n" else max(advance(c), 1) for c in document.text), initial=0))
+    covers = [(entity.start, entity.end) for entity in document.entities]
+    footprints = [
+        (places[entity.start], max(places[entity.end], places[entity.start] + label_advance(entity.label)))
+        for entity in document.entities
+    ]
+    return allocate(covers, footprints)
+
+
+def rows(order: Sequence[int], footprints: Sequence[Span]) -> list[int]:
+    """The row of every entity of one line, given their tracks: after all that it touches and that come before it.
+
+    So entities that meet lie in the order of their tracks, and no two of a row touch.
+    """
+    tracks: list[_Track] = []
+    chosen = [0] * len(order)
+    for member in sorted(range(len(order)), key=lambda number: (order[number], footprints[number])):
+        taken = (number for number in reversed(range(len(tracks))) if tracks[number].overlapping(footprints[member]))
+        chosen[member] = next(taken, -1) + 1
         if chosen[member] == len(tracks):
             tracks.append(_Track())
         tracks[chosen[member]].add(footprints[member], member)

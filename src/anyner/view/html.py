@@ -1,28 +1,29 @@
-"""Documents as one self-contained HTML page.
+"""Documents as HTML: one self-contained page, or a piece of one for notebooks and reports.
 
 Under the text every entity has a bar on its track. Bars are backgrounds of inline text, so they wrap with it, in either
-direction; the page is written document by document, the legend last (and shown first), so any number can be streamed.
+direction, and every line is as deep as the entities on it need. The page is written document by document, the legend last
+(and shown first), so any number can be streamed.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from itertools import accumulate, pairwise
 from typing import TextIO
 
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from anyner.document import Document, Entity
 from anyner.fragments import Fragments
-from anyner.view.drawing import allocate, near, on_lines, visible_control
+from anyner.view.colours import PALETTE, Colour, colour_of
+from anyner.view.drawing import near, on_lines, right_to_left, strong_direction, tracks, visible
 
-# A label is set smaller than the text: so many characters of text one character of a label is wide.
-_LABEL_WIDTH = 0.75
-_GOLDEN_ANGLE = 137.508
+PITCH = 15
+"""From one track to the next, in pixels."""
+_BAR, _DASH = 3, 2
 _LONGEST_HINT = 120
 
 
@@ -37,33 +38,56 @@ def write(documents: Iterable[Document], file: TextIO, title: str = "Entities") 
         file.write(chunk)
 
 
+def piece(documents: Iterable[Document]) -> str:
+    """The drawings with their style, without a page around them and without script: what a notebook shows."""
+    legend = Legend()
+    articles = [(document, layout(document, legend)) for document in documents]
+    return environment().get_template("piece.html").render(articles=articles, legend=legend)
+
+
+def inner(document: Document, legend: Legend, faint: Callable[[Entity], bool] | None = None) -> str:
+    """The lines alone, for a page that has the style; entities that are `faint` are drawn in a pale form of their colour."""
+    return environment().get_template("lines.html").render(lines=layout(document, legend, faint))
+
+
 @dataclass(slots=True)
 class LegendEntry:
-    """One label of the page; its number, in order of first appearance, decides its colour."""
+    """One label of a page, numbered in the order of first appearance."""
 
     number: int
     label: str
     count: int = 0
 
     @property
-    def hue(self) -> int:
-        return round(215 + self.number * _GOLDEN_ANGLE) % 360
+    def colour(self) -> Colour:
+        return colour_of(self.label)
+
+
+class Legend(dict[str, LegendEntry]):
+    """The labels of a page. Each has a variable of its own, so that it can be switched off."""
+
+    def add(self, label: str) -> LegendEntry:
+        entry = self.setdefault(label, LegendEntry(len(self), label))
+        entry.count += 1
+        return entry
 
     @property
-    def lighter(self) -> int:
-        """Percent of lightness more than usual, so that neighbouring hues are still told apart."""
-        return (0, 5, -8)[self.number % 3]
+    def style(self) -> str:
+        """The colours of the labels as CSS variables."""
+        return "".join(f"--l{entry.number}:var(--p{entry.colour.number});" for entry in self.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """An entity with its number in the document, the number of its label, its track and its tooltip."""
+    """An entity with its number in the document, its track, its colour in CSS and its tooltip."""
 
     number: int
     entity: Entity
-    label: int
     track: int
+    colour: str
     hint: str
+    backwards: bool
+    """Whether it begins at its right end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,40 +108,62 @@ class Segment:
     bars: list[Bar]
     tags: list[Placed]
 
+    @property
+    def depth(self) -> int:
+        """The tracks that it needs."""
+        return self.bars[-1].placed.track + 1
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line of the document's text with as many tracks as it needs."""
+    @property
+    def numbers(self) -> str:
+        return " ".join(str(bar.placed.number) for bar in self.bars)
 
-    tracks: int
-    segments: list[Segment]
+    @property
+    def hints(self) -> str:
+        return "\n".join(bar.placed.hint for bar in self.bars)
+
+    @property
+    def background(self) -> str:
+        """The bars in CSS. Each is a background of its own, measured from the bottom of the deepest one."""
+        images, sizes, places = [], [], []
+        for bar in self.bars:
+            colour, height = bar.placed.colour, _BAR if bar.solid else _DASH
+            dashes = f"repeating-linear-gradient(90deg,{colour} 0 3px,transparent 3px 6px)"
+            images.append(f"linear-gradient({colour} 0 0)" if bar.solid else dashes)
+            sizes.append(f"{'calc(100% - 1.5px)' if bar.touched else '100%'} {height if bar.solid else 1.5}px")
+            places.append(f"0 calc(100% - {(self.depth - bar.placed.track) * PITCH - height}px)")
+        return f"background-image:{','.join(images)};background-size:{','.join(sizes)};background-position:{','.join(places)}"
 
 
 def _chunks(documents: Iterable[Document], title: str) -> Iterator[str]:
-    legend: dict[str, LegendEntry] = {}
-    articles = ((document, _lines(document, legend)) for document in documents)
-    return _template().generate(title=title, articles=articles, legend=legend)
+    legend = Legend()
+    articles = ((document, layout(document, legend)) for document in documents)
+    return environment().get_template("page.html").generate(title=title, articles=articles, legend=legend)
 
 
 @cache
-def _template() -> Template:
-    source = files("anyner.view").joinpath("static", "page.html").read_text(encoding="utf-8")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["visible"] = _visible
-    return environment.from_string(source)
+def environment() -> Environment:
+    """Templates that escape everything they are given."""
+    made = Environment(
+        loader=PackageLoader("anyner.view", "static"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["visible"] = visible
+    made.globals["palette"] = PALETTE
+    return made
 
 
-def _lines(document: Document, legend: dict[str, LegendEntry]) -> list[Line]:
+def layout(document: Document, legend: Legend, faint: Callable[[Entity], bool] | None = None) -> list[list[Segment]]:
+    """The lines of a document, each in segments; its labels are added to the legend."""
     entities = document.entities
-    for entity in entities:
-        legend.setdefault(entity.label, LegendEntry(len(legend), entity.label)).count += 1
-    covers = [(entity.start, entity.end) for entity in entities]
-    labelled = [
-        (start, max(end, start + round(_LABEL_WIDTH * len(e.label)) + 1))
-        for e, (start, end) in zip(entities, covers, strict=True)
-    ]
-    tracks = allocate(covers, labelled)
-    placed = [Placed(n, entity, legend[entity.label].number, tracks[n], _hint(entity)) for n, entity in enumerate(entities)]
+    placed = []
+    for number, (entity, track) in enumerate(zip(entities, tracks(document), strict=True)):
+        colour = f"var(--l{legend.add(entity.label).number})"
+        if faint is not None and faint(entity):
+            colour = f"color-mix(in srgb,{colour} 35%,var(--paper))"
+        placed.append(Placed(number, entity, track, colour, hint(entity), _backwards(entity, document.text)))
     lengths = [len(line) + 1 for line in document.text.split("\n")]
     spans = [(stop - length, stop - 1) for length, stop in zip(lengths, accumulate(lengths), strict=True)]
     # The line break before a line counts as its own, so an entity that begins with one is still labelled.
@@ -128,7 +174,15 @@ def _lines(document: Document, legend: dict[str, LegendEntry]) -> list[Line]:
     ]
 
 
-def _line(text: str, start: int, end: int, shown: list[Placed]) -> Line:
+def _backwards(entity: Entity, text: str) -> bool:
+    if text.isascii():
+        return False
+    start, end = entity.fragments[0]
+    own = strong_direction(text[start : min(end, start + _LONGEST_HINT)])
+    return own == "R" if own else right_to_left(text, start)
+
+
+def _line(text: str, start: int, end: int, shown: list[Placed]) -> list[Segment]:
     edges = {start, end}
     for placed in shown:
         fragments = near(placed.entity.fragments, start, end)
@@ -143,7 +197,7 @@ def _line(text: str, start: int, end: int, shown: list[Placed]) -> Line:
     for placed in shown:
         if placed.entity.start >= start - 1:
             segments[bisect_left(cuts, min(max(placed.entity.start, start), end))].tags.append(placed)
-    return Line(max((placed.track + 1 for placed in shown), default=0), [one for one in segments if one.text or one.tags])
+    return [one for one in segments if one.text or one.tags]
 
 
 def _stretches(fragments: Fragments) -> Iterator[tuple[bool, tuple[int, int]]]:
@@ -156,11 +210,8 @@ def _stretches(fragments: Fragments) -> Iterator[tuple[bool, tuple[int, int]]]:
         previous = end
 
 
-def _visible(text: str) -> str:
-    return "".join(c if c == "\t" else visible_control(c) for c in text)
-
-
-def _hint(entity: Entity) -> str:
+def hint(entity: Entity) -> str:
+    """One line about an entity: label, score and text."""
     score = "" if entity.score is None else f" {entity.score:.3f}"
     text = entity.text[:_LONGEST_HINT] + "…" * (len(entity.text) > _LONGEST_HINT)
-    return _visible(f"{entity.label}{score}: {' '.join(text.split())}")
+    return visible(f"{entity.label}{score}: {' '.join(text.split())}")

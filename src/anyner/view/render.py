@@ -1,0 +1,52 @@
+"""`anyner.render`: documents drawn, for a notebook, a page, a picture or a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from anyner.document import Document, checked_documents
+from anyner.errors import AnynerError
+from anyner.view import html as pages
+from anyner.view import svg as pictures
+from anyner.view.terminal import draw
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Drawing:
+    """Documents as a drawing. A notebook shows it, `print` draws it with letters."""
+
+    documents: tuple[Document, ...]
+
+    def html(self, title: str = "Entities") -> str:
+        """A whole page that needs nothing but itself."""
+        return pages.render(self.documents, title)
+
+    def svg(self, width: int = 800) -> str:
+        """A picture of so many pixels."""
+        return pictures.render(self.documents, width)
+
+    def text(self, width: int = 100, colour: bool = False) -> str:
+        return "\n\n".join(draw(document, width, colour) for document in self.documents)
+
+    def save(self, path: str | Path) -> None:
+        """Writes .html, .svg or .txt, whichever the name ends in."""
+        makers: dict[str, Callable[[], str]] = {".html": self.html, ".svg": self.svg, ".txt": lambda: self.text() + "\n"}
+        maker = makers.get(Path(path).suffix.lower())
+        if maker is None:
+            raise AnynerError(f"{path}: a drawing is saved as {', '.join(makers)}")
+        Path(path).write_text(maker(), encoding="utf-8", errors="backslashreplace", newline="\n")
+
+    def _repr_html_(self) -> str:
+        return pages.piece(self.documents)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    __repr__ = __str__
+
+
+def render(documents: Document | Iterable[Document]) -> Drawing:
+    """One document or several as a drawing that a notebook shows."""
+    return Drawing((documents,) if isinstance(documents, Document) else tuple(checked_documents(documents)))
