@@ -31,6 +31,10 @@ def evaluate(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="All scores as JSON, from 0 to 1.")] = False,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write here instead of stdout.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write an HTML page with all scores, charts and errors as well.")
+    ] = None,
+    errors: Annotated[bool, typer.Option("--errors", help="List every error, one a line; in the JSON with --json.")] = False,
     overlap: OverlapOption = None,
     threshold: ThresholdOption = None,
     option: CallOption = None,
@@ -44,9 +48,11 @@ def evaluate(
     Examples:
       anyner evaluate runs/genia data/genia/test.jsonl --train data/genia/train.jsonl
       anyner evaluate runs/demo synthetic:contiguous:test --json -o figures.json
+      anyner evaluate runs/genia data/genia/test.jsonl --report errors.html
     """
-    if output is not None:
-        check_writable(output)
+    for path in (output, report):
+        if path is not None:
+            check_writable(path)
     choices = call_choices(threshold, option, overlap)
     gold = read_corpus(corpus, format)
     if not gold.documents:
@@ -54,7 +60,7 @@ def evaluate(
     seen = read_corpus(train, split="train") if train else None
 
     from anyner.api import evaluate as evaluate_model
-    from anyner.evaluation.report import render
+    from anyner.evaluation.report import error_line, render
     from anyner.evaluation.slices import surface_forms
 
     recognizer = load_model(model, device)
@@ -66,8 +72,18 @@ def evaluate(
         watched=Progress(sys.stderr.isatty()).counted,
         **choices,
     )
-    report = json_text(measured.to_json(), indent=2) + "\n" if as_json else render(_with_printable_labels(measured))
-    write_out(output, lambda file: file.write(report))
+    if as_json:
+        listed = {"errors": [case.to_json() for case in measured.errors]} if errors else {}
+        printed = json_text(measured.to_json() | listed, indent=2) + "\n"
+    else:
+        lines = [printable(error_line(case)) + "\n" for case in measured.errors] if errors else []
+        printed = "".join([render(_with_printable_labels(measured)), "\n" * bool(lines), *lines])
+    write_out(output, lambda file: file.write(printed))
+    if report is not None:
+        from anyner.view.report import write_report
+
+        write_out(report, lambda file: write_report(measured, file, Path(model).name, f"on {corpus}"))
+        say(f"{report}: open it in a browser", err=True)
 
 
 def _with_printable_labels(measured: Evaluation) -> Evaluation:

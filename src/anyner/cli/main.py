@@ -25,6 +25,7 @@ COMMANDS = {
     "pretrain": "Continue pre-training an encoder on your texts (masked language modelling).",
     "cross-validate": "Train K folds; write out-of-fold predictions (soft labels) and the best epoch and thresholds.",
     "evaluate": "Score a model on a corpus.",
+    "compare": "Compare two models, or two files of predictions, on a corpus.",
     "inspect": "Show what is in a corpus, and what is wrong with it.",
     "convert": "Write a corpus in another format.",
     "models": "List the models that come with this installation.",

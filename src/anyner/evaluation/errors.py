@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from anyner.document import Entity
 from anyner.evaluation.match import Pair, overlapping, shared_keys
@@ -40,6 +41,10 @@ class ErrorCase:
     cause: Cause
     gold: tuple[Entity, ...]
     predicted: tuple[Entity, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        gold, predicted = ([entity.to_json() for entity in side] for side in (self.gold, self.predicted))
+        return {"document": self.document, "id": self.id, "cause": self.cause.value, "gold": gold, "predicted": predicted}
 
 
 def error_cases(pairs: Sequence[Pair]) -> tuple[ErrorCase, ...]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from anyner.document import Document
 from anyner.evaluation import scores
 from anyner.evaluation.bootstrap import Interval, strict_interval
 from anyner.evaluation.errors import Cause, ErrorCase, error_cases
-from anyner.evaluation.match import pair_documents
+from anyner.evaluation.match import Pair, pair_documents
 from anyner.evaluation.slices import Slice, slice_scores
 
 
@@ -32,6 +32,8 @@ class Evaluation:
     errors: tuple[ErrorCase, ...]
     unjudged: int
     """Predictions not scored because their gold document does not annotate their label."""
+    pairs: tuple[Pair, ...] = field(default=(), repr=False, compare=False)
+    """The documents themselves, gold and predicted side by side."""
 
     @property
     def strict(self) -> scores.Score:
@@ -84,4 +86,5 @@ def evaluate_documents(
         right_boundary=scores.right_boundary(pairs),
         errors=error_cases(pairs),
         unjudged=sum(pair.unjudged for pair in pairs),
+        pairs=pairs,
     )

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import starmap
 
+from anyner.document import Entity
+from anyner.evaluation.compare import Difference, PairedEvaluation
+from anyner.evaluation.errors import ErrorCase
 from anyner.evaluation.evaluate import Evaluation
-from anyner.evaluation.scores import Average, Score
+from anyner.evaluation.scores import NOTHING, Average, Score
 from anyner.evaluation.slices import Slice
 
 _HEADINGS = ("", "P", "R", "F1", "correct", "predicted", "gold")
+_LONGEST_TEXT = 120
 _SLICE_TITLES = {
     "length": "length {} words",
     "fragments": "fragments {}",
@@ -65,7 +69,52 @@ def _score_row(name: str, score: Score) -> tuple[str, ...]:
 
 def _slice_row(part: Slice) -> tuple[str, ...]:
     counts = (str(part.right), str(part.predicted), str(part.found), str(part.gold))
-    return (_SLICE_TITLES[part.group].format(part.name), *_ratios(part), *counts)
+    return (slice_title(part), *_ratios(part), *counts)
+
+
+def slice_title(part: Slice) -> str:
+    return _SLICE_TITLES[part.group].format(part.name)
+
+
+def error_line(case: ErrorCase) -> str:
+    """One error in one line: cause, document, gold and predicted entities with their characters."""
+    name = case.id or f"document {case.document + 1}"
+    return f"{case.cause.value:<14} {name}: {_named(case.gold)} -> {_named(case.predicted)}"
+
+
+def difference_line(difference: Difference) -> str:
+    """One difference of two systems in one line."""
+    name = difference.id or f"document {difference.document + 1}"
+    return f"{difference.outcome.value:<28} {name}: {_named((difference.entity,))}"
+
+
+def _named(entities: Sequence[Entity]) -> str:
+    return ", ".join(_described(entity) for entity in entities) or "nothing"
+
+
+def _described(entity: Entity) -> str:
+    text = " ".join(entity.text[:_LONGEST_TEXT].split()) + "…" * (len(entity.text) > _LONGEST_TEXT)
+    return f'{entity.label} {",".join(f"{start}-{end}" for start, end in entity.fragments)} "{text}"'
+
+
+def render_comparison(paired: PairedEvaluation, names: tuple[str, str]) -> str:
+    """Two systems side by side: scores, the paired test, what only one of them gets right, labels."""
+    test = paired.test
+    systems = [("", "P", "R", "F1", "95 % interval")]
+    for letter, side in (("A", paired.a), ("B", paired.b)):
+        systems.append((letter, *_ratios(side.strict), f"{_percent(side.interval.low)} to {_percent(side.interval.high)}"))
+    first = (
+        f"A: {names[0]}\nB: {names[1]}\n"
+        f"strict micro F1 of A minus B: {100 * test.difference:+.2f} (95 % interval {100 * test.interval.low:+.2f} to "
+        f"{100 * test.interval.high:+.2f}; paired bootstrap p = {test.p_value:.3f}); documents: {paired.a.documents}"
+    )
+    counts = [("both found", paired.both_found), *paired.outcomes.items(), ("both missed", paired.both_missed)]
+    labels: list[tuple[str, ...]] = [("label", "F1 of A", "F1 of B", "A - B", "gold")]
+    for label in sorted(paired.a.labels.keys() | paired.b.labels.keys()):
+        one, other = (side.labels.get(label, NOTHING) for side in (paired.a, paired.b))
+        labels.append((label, _percent(one.f1), _percent(other.f1), f"{100 * (one.f1 - other.f1):+.2f}", str(one.gold)))
+    entities = [("entities", "number"), *((str(name), str(count)) for name, count in counts)]
+    return "\n\n".join([first, _table(systems), _table(entities), _table(labels)]) + "\n"
 
 
 def _ratios(measured: Score | Average | Slice) -> tuple[str, str, str]:

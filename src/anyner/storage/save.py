@@ -50,10 +50,10 @@ def save(recognizer: Recognizer, folder: str | Path, weights: WeightFormat = "fl
     return target
 
 
-def card(config: ModelConfig, metrics: Mapping[str, Any], recipe: str, documents: int) -> str:
-    """The model card, from the template `card.md`."""
+def card(config: ModelConfig, metrics: Mapping[str, Any], recipe: str, documents: int, picture: str | None = None) -> str:
+    """The model card, from the template `card.md`; `picture` is the file with the curves of the training."""
     source = files("anyner.storage").joinpath("card.md").read_text(encoding="utf-8")
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False, trim_blocks=True)
     encoder = config.encoder.source.rstrip("/").rsplit("/", 1)[-1]
-    shown = {"dev": metrics["dev"], "training": metrics["training"], "recipe": recipe, "documents": documents}
+    shown = {"dev": metrics["dev"], "training": metrics["training"], "recipe": recipe, "documents": documents, "picture": picture}
     return environment.from_string(source).render(config=config, encoder=encoder, **shown)

@@ -17,6 +17,8 @@ from anyner.training.checkpoint import has_checkpoint
 from anyner.training.config import Recipe
 from anyner.training.data.splits import Splits
 from anyner.training.loop import Outcome
+from anyner.training.progress import draw_training
+from anyner.view.training import PICTURE
 
 
 def check_folder(folder: Path, resume: bool) -> None:
@@ -44,7 +46,7 @@ def _foreign(folder: Path, recipe: Recipe) -> str | None:
     """A file that the training would overwrite and that no earlier, killed training has left."""
     if (folder / EPOCHS).exists():
         return None
-    there = [name for name in (RECIPE, CARD, METRICS, WEIGHTS) if (folder / name).exists()]
+    there = [name for name in (RECIPE, CARD, METRICS, WEIGHTS, PICTURE) if (folder / name).exists()]
     if there == [RECIPE] and (folder / RECIPE).read_bytes() == recipe.to_yaml().encode():
         return None  # the very file that this training would write
     return there[0] if there else None
@@ -85,7 +87,8 @@ class BestModel:
         metrics = {**read_metrics(self._folder), "training": asdict(outcome)}
         self._write(metrics)
         config = read_config(self._folder)  # with the thresholds of the best epoch
-        write_text(self._folder / CARD, card(config, metrics, self._recipe.to_yaml(), len(self._data.train)))
+        draw_training(self._folder)
+        write_text(self._folder / CARD, card(config, metrics, self._recipe.to_yaml(), len(self._data.train), PICTURE))
 
     def _write(self, metrics: dict[str, Any]) -> None:
         write_text(self._folder / METRICS, json.dumps(metrics, indent=2) + "\n")

@@ -15,7 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from anyner.errors import printable
-from anyner.storage.files import room_for, write_text
+from anyner.storage.files import EPOCHS, room_for, write_text
+from anyner.view.training import PICTURE, training_picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,14 @@ class MetricsFile:
         if self._writes:
             with room_for(self._path), self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(asdict(record), allow_nan=False) + "\n")
+            if record.dev_f1 is not None:  # 20 times at most
+                draw_training(self._path.parent)
+
+
+def draw_training(folder: Path) -> None:
+    """Draws the epochs so far."""
+    with (folder / EPOCHS).open(encoding="utf-8") as lines:
+        write_text(folder / PICTURE, training_picture(lines))
 
 
 def _dev(record: EpochRecord) -> list[str]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate, pairwise
-from typing import TextIO
+from typing import Any, TextIO
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -21,7 +21,7 @@ from anyner.fragments import Fragments
 from anyner.view.colours import PALETTE, Colour, colour_of
 from anyner.view.drawing import near, on_lines, right_to_left, strong_direction, tracks, visible
 
-PITCH = 15
+PITCH = 16
 """From one track to the next, in pixels."""
 _BAR, _DASH = 3, 2
 _LONGEST_HINT = 120
@@ -45,9 +45,28 @@ def piece(documents: Iterable[Document]) -> str:
     return environment().get_template("piece.html").render(articles=articles, legend=legend)
 
 
-def inner(document: Document, legend: Legend, faint: Callable[[Entity], bool] | None = None) -> str:
-    """The lines alone, for a page that has the style; entities that are `faint` are drawn in a pale form of their colour."""
-    return environment().get_template("lines.html").render(lines=layout(document, legend, faint))
+def plain(document: Document, legend: Legend, stressed: Callable[[Entity], bool]) -> list[list[Any]]:
+    """The lines as plain lists, from which the script of a page makes the same drawing; all but `stressed` entities are faint.
+
+    A segment is its text, or else its text, its bars (label, track, solid 1 + touched 2 + faint 4) and its tags (label,
+    track, backwards 1 + faint 4, score).
+    """
+
+    def bar(one: Bar) -> list[int]:
+        flags = one.solid + 2 * one.touched + 4 * (not stressed(one.placed.entity))
+        return [legend[one.placed.entity.label].number, one.placed.track, flags]
+
+    def tag(one: Placed) -> list[Any]:
+        flags, score = one.backwards + 4 * (not stressed(one.entity)), one.entity.score
+        return [legend[one.entity.label].number, one.track, flags, "" if score is None else f"{score:.3f}"]
+
+    return [
+        [
+            [visible(one.text), [*map(bar, one.bars)], [*map(tag, one.tags)]] if one.bars or one.tags else visible(one.text)
+            for one in segments
+        ]
+        for segments in layout(document, legend)
+    ]
 
 
 @dataclass(slots=True)
@@ -151,18 +170,17 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     made.filters["visible"] = visible
+    made.filters["colour"] = colour_of
     made.globals["palette"] = PALETTE
     return made
 
 
-def layout(document: Document, legend: Legend, faint: Callable[[Entity], bool] | None = None) -> list[list[Segment]]:
+def layout(document: Document, legend: Legend) -> list[list[Segment]]:
     """The lines of a document, each in segments; its labels are added to the legend."""
     entities = document.entities
     placed = []
     for number, (entity, track) in enumerate(zip(entities, tracks(document), strict=True)):
         colour = f"var(--l{legend.add(entity.label).number})"
-        if faint is not None and faint(entity):
-            colour = f"color-mix(in srgb,{colour} 35%,var(--paper))"
         placed.append(Placed(number, entity, track, colour, hint(entity), _backwards(entity, document.text)))
     lengths = [len(line) + 1 for line in document.text.split("\n")]
     spans = [(stop - length, stop - 1) for length, stop in zip(lengths, accumulate(lengths), strict=True)]

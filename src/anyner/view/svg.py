@@ -39,7 +39,8 @@ _FONT = "Helvetica, Arial, 'Liberation Sans', 'Noto Sans', 'Noto Sans CJK SC', s
 _PIECES = re.compile(r"\s*\S+\s*|\s+")
 STYLE = (
     "".join(f".c{colour.number}{{fill:{colour.light};stroke:{colour.light}}}" for colour in PALETTE)
-    + ".ink{fill:#1c1d20}.dim{fill:#65676e}.paper{fill:#fff}.grid{stroke:#e4e4e0}.tag{stroke:none}.curve{fill:none}"
+    + ".ink{fill:#1c1d20}.dim{fill:#65676e}.paper{fill:#fff}.grid{stroke:#e4e4e0}"
+    + ".guide{stroke:#8f9197}.tag{stroke:none}.curve{fill:none}"
     + "@media (prefers-color-scheme:dark){"
     + "".join(f".c{colour.number}{{fill:{colour.dark};stroke:{colour.dark}}}" for colour in PALETTE)
     + ".ink{fill:#e7e7e4}.dim{fill:#9a9ca3}.paper{fill:#1b1d21}.grid{stroke:#2e3137}.tag{stroke:none}.curve{fill:none}}"
@@ -184,7 +185,7 @@ def _drawn(line: PictureLine, text: str, hints: Sequence[str], y: int) -> Iterat
             anchor, x = "end", box.label_right
         # A label is written from left to right wherever it stands, so `end` is always its right edge.
         yield (
-            f'<text class="tag" x="{_x(x)}" y="{top + 12}" font-size="{LABEL_SIZE}" font-weight="600" direction="ltr" '
+            f'<text class="tag" x="{_x(x)}" y="{top + 12.5}" font-size="{LABEL_SIZE}" font-weight="600" direction="ltr" '
             f'text-anchor="{anchor}">{escape(shown)}</text></g>'
         )
 

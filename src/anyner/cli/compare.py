@@ -1,0 +1,102 @@
+"""`anyner compare`: two models, or two files of predictions, on the same corpus."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anyner.cli.choices import DeviceOption, FormatOption, load_model
+from anyner.cli.corpus import CORPUS_HELP, read_corpus
+from anyner.cli.output import Progress, check_writable, json_text, say, write_out
+from anyner.errors import AnynerError, printable
+
+if TYPE_CHECKING:
+    from anyner.document import Document
+    from anyner.evaluation.compare import PairedEvaluation
+    from anyner.evaluation.evaluate import Evaluation
+
+_SYSTEM_HELP = "A model (folder, bundled name or hub id), or a file or brat folder with predictions for the documents of CORPUS."
+
+
+def compare(
+    a: Annotated[str, typer.Argument(metavar="A", help=_SYSTEM_HELP)],
+    b: Annotated[str, typer.Argument(metavar="B", help="The same.")],
+    corpus: Annotated[str, typer.Argument(metavar="CORPUS", help=CORPUS_HELP)],
+    *,
+    format: FormatOption = None,  # noqa: A002
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write an HTML page with every difference, A beside B.")
+    ] = None,
+    errors: Annotated[
+        bool, typer.Option("--errors", help="List every entity that only one has right or wrong, one a line.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON, scores from 0 to 1.")] = False,
+    output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write here instead of stdout.")] = None,
+    device: DeviceOption = None,
+) -> None:
+    """Compare two models, or two files of predictions, on a corpus.
+
+    Shows both scores, whether they differ by more than chance (paired bootstrap over documents), and what one gets right
+    and the other wrong.
+
+    \b
+    Examples:
+      anyner compare runs/one runs/other data/genia/test.jsonl
+      anyner compare found-a.jsonl found-b.jsonl test.jsonl --report differences.html
+    """
+    for path in (output, report):
+        if path is not None:
+            check_writable(path)
+    gold = read_corpus(corpus, format)
+    if not gold.documents:
+        raise AnynerError(f"{corpus}: holds no document to score on")
+
+    from anyner.evaluation.compare import compare_documents
+    from anyner.evaluation.report import difference_line, render_comparison
+
+    first, second = (_predicted(name, gold.documents, device) for name in (a, b))
+    paired = compare_documents(gold.documents, first, second)
+    if as_json:
+        printed = json_text(paired.to_json(), indent=2) + "\n"
+    else:
+        lines = [printable(difference_line(one)) + "\n" for one in paired.differences] if errors else []
+        table = render_comparison(_with_printable_labels(paired), (printable(a), printable(b)))
+        printed = "".join([table, "\n" * bool(lines), *lines])
+    write_out(output, lambda file: file.write(printed))
+    if report is not None:
+        from anyner.view.report import write_comparison
+
+        title = f"{Path(a).name} and {Path(b).name}"
+        write_out(report, lambda file: write_comparison(paired, file, (a, b), title, f"on {corpus}"))
+        say(f"{report}: open it in a browser", err=True)
+
+
+def _predicted(name: str, gold: Sequence[Document], device: str | None) -> Sequence[Document]:
+    """Predictions read from a file or a brat folder, else made by the model of that name."""
+    path = Path(name)
+    if path.is_file() or (path.is_dir() and any(path.glob("*.ann"))):
+        predicted = read_corpus(name).documents
+        if len(predicted) != len(gold):
+            raise AnynerError(f"{name}: {len(predicted)} documents, but the corpus has {len(gold)}: they are paired by position")
+        other = next((place for place, (one, two) in enumerate(zip(gold, predicted, strict=True)) if one.text != two.text), None)
+        if other is not None:
+            raise AnynerError(f"{name}: the text of document {other + 1} is not that of the corpus: they are paired by position")
+        return predicted
+    from anyner.corpora.source_documents import neighbours_attached
+
+    recognizer = load_model(name, device)
+    context = recognizer.config.text.context
+    documents = neighbours_attached(gold, context) if context else gold
+    return list(Progress(sys.stderr.isatty()).counted(recognizer.stream(documents)))
+
+
+def _with_printable_labels(paired: PairedEvaluation) -> PairedEvaluation:
+    def shown(one: Evaluation) -> Evaluation:
+        return replace(one, labels={printable(label): score for label, score in one.labels.items()})
+
+    return replace(paired, a=shown(paired.a), b=shown(paired.b))

@@ -1,0 +1,359 @@
+"""An evaluation, or two side by side, as one HTML file that needs no network: figures, charts, and every error to browse."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, TextIO
+
+from anyner.document import Document, Entity
+from anyner.evaluation.bootstrap import Interval
+from anyner.evaluation.compare import Outcome, PairedEvaluation
+from anyner.evaluation.curves import OTHER, calibration_error, label_confusion, reliability, threshold_curve
+from anyner.evaluation.errors import Cause
+from anyner.evaluation.evaluate import Evaluation
+from anyner.evaluation.match import Pair
+from anyner.evaluation.report import slice_title
+from anyner.evaluation.scores import Average, Score
+from anyner.evaluation.slices import Slice
+from anyner.fragments import Fragments
+from anyner.view.chart import Axis, Chart, Curve, bar_chart, line_chart
+from anyner.view.drawing import on_lines, visible
+from anyner.view.html import Legend, environment, plain
+
+_CONTEXT, _LONGEST = 80, 1200
+"""Characters shown on either side of an error, and in all."""
+Key = tuple[str, Fragments]
+_MOST_CONFUSED = 24
+_LONGEST_NAME = 60
+MEANINGS = {
+    Cause.TYPE: "fragments right, label wrong",
+    Cause.SPLIT: "one gold entity predicted as several",
+    Cause.MERGED: "several gold entities predicted as one",
+    Cause.FRAGMENT_LOST: "some fragments of a discontinuous entity are missing",
+    Cause.BOUNDARY: "label right, fragments overlap but differ",
+    Cause.BOUNDARY_AND_TYPE: "fragments overlap but differ, label wrong",
+    Cause.MISSED: "gold entity without a prediction",
+    Cause.SPURIOUS: "prediction without a gold entity",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under headings; the first column is a name, and a label where `labels` says so."""
+
+    title: str
+    headings: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    note: str = ""
+    labels: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """A confusion: how often the label of a row came out as the label of a column."""
+
+    labels: Sequence[str]
+    counts: dict[tuple[str, str], int]
+
+    def share(self, row: str, column: str) -> float:
+        return self.counts.get((row, column), 0) / (sum(self.counts.get((row, one), 0) for one in self.labels) or 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What the template shows."""
+
+    title: str
+    subtitle: str
+    headline: Sequence[tuple[str, str]]
+    kinds: Sequence[tuple[str, int, str]]
+    """Of cases: name, how many, what it means."""
+    cases: Sequence[dict[str, Any]]
+    legend: Legend
+    sides: Sequence[str]
+    tables: Sequence[Table]
+    charts: Sequence[Chart] = ()
+    notes: Sequence[str] = ()
+    heat: Heat | None = None
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What the script of the page reads."""
+        return {"sides": self.sides, "labels": [visible(label) for label in self.legend], "cases": self.cases}
+
+
+def write_report(evaluation: Evaluation, file: TextIO, title: str = "Evaluation", subtitle: str = "") -> None:
+    """The page of one evaluation."""
+    strict, legend = evaluation.strict, Legend()
+    charts, notes = _charts(evaluation)
+    cases = list(_error_cases(evaluation, legend))
+    headline = [
+        (_percent(strict.f1), f"strict micro F1, 95 % interval {_interval(evaluation.interval)}"),
+        (_percent(strict.precision), f"precision: {_count(strict.correct)} of {strict.predicted:,} predictions right"),
+        (_percent(strict.recall), f"recall: {_count(strict.correct)} of {strict.gold:,} gold entities found"),
+        (f"{len(cases):,}", f"errors in {evaluation.documents:,} documents"),
+    ]
+    if evaluation.unjudged:
+        notes.append(f"{evaluation.unjudged:,} predictions are not scored: their document does not annotate their label.")
+    _write(
+        Page(
+            title,
+            subtitle,
+            headline,
+            [(cause.value, count, MEANINGS[cause]) for cause, count in evaluation.causes.items() if count],
+            cases,
+            legend,
+            ("gold", "predicted"),
+            [_label_table(evaluation), _summary_table(evaluation), _slice_table(evaluation)],
+            charts,
+            notes,
+            _heat(evaluation),
+        ),
+        file,
+    )
+
+
+def write_comparison(
+    paired: PairedEvaluation, file: TextIO, names: tuple[str, str], title: str = "Comparison", subtitle: str = ""
+) -> None:
+    """The page of two systems on the same documents."""
+    a, b, test, legend = paired.a, paired.b, paired.test, Legend()
+    cases = list(_difference_cases(paired, legend))
+    headline = [
+        (_percent(a.strict.f1), f"A: strict micro F1, 95 % interval {_interval(a.interval)}"),
+        (_percent(b.strict.f1), f"B: strict micro F1, 95 % interval {_interval(b.interval)}"),
+        (
+            f"{100 * test.difference:+.2f}",
+            f"A minus B, 95 % interval {_interval(test.interval)}; paired bootstrap p = {test.p_value:.3f}",
+        ),
+        (f"{len(cases):,}", f"differences; both found {paired.both_found:,} gold entities, both missed {paired.both_missed:,}"),
+    ]
+    kinds = [(outcome.value, count, "") for outcome, count in paired.outcomes.items() if count]
+    tables = [_paired_labels(paired), _paired_slices(paired)]
+    notes = [f"A: {names[0]}", f"B: {names[1]}"]
+    _write(Page(title, subtitle, headline, kinds, cases, legend, ("gold", "A", "B"), tables, (), notes), file)
+
+
+def _write(page: Page, file: TextIO) -> None:
+    for chunk in environment().get_template("report.html").generate(page=page):
+        file.write(chunk)
+
+
+# Errors with the text around them
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    document: int
+    kind: str
+    entities: tuple[Entity, ...]
+    said: str
+    """In one line."""
+
+
+def _error_cases(evaluation: Evaluation, legend: Legend) -> Iterator[dict[str, Any]]:
+    cases = [
+        _Case(case.document, case.cause.value, case.gold + case.predicted, f"{_named(case.gold)} → {_named(case.predicted)}")
+        for case in evaluation.errors
+    ]
+    return _browsable(cases, [evaluation.pairs], legend)
+
+
+def _difference_cases(paired: PairedEvaluation, legend: Legend) -> Iterator[dict[str, Any]]:
+    cases = [_Case(one.document, one.outcome.value, (one.entity,), _named((one.entity,))) for one in paired.differences]
+    return _browsable(cases, [paired.a.pairs, paired.b.pairs], legend)
+
+
+def _named(entities: Sequence[Entity]) -> str:
+    texts = [" ".join(entity.text[: 4 * _LONGEST_NAME].split()) for entity in entities]
+    shown = [text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…" for text in texts]
+    return ", ".join(f"{entity.label} “{text}”" for entity, text in zip(entities, shown, strict=True)) or "nothing"
+
+
+def _browsable(cases: Iterable[_Case], systems: Sequence[Sequence[Pair]], legend: Legend) -> Iterator[dict[str, Any]]:
+    """Every case as the page's script takes it: kind, labels, place, and a drawing for each side."""
+    for number, group in groupby(cases, key=lambda case: case.document):
+        own, pair = list(group), systems[0][number]
+        text = pair.document.text
+        windows = [_window(text, case.entities) for case in own]
+        sides = [pair.gold, *(system[number].predicted for system in systems)]
+        shown = [[tuple(one) for one in on_lines(windows, side)] for side in sides]
+        for place, (case, (start, end)) in enumerate(zip(own, windows, strict=True)):
+            wanted = {_inside(entity, start, end) for entity in case.entities}
+            drawn = [
+                _excerpt(text, (start, end), [side[one] for one in at[place]], wanted, legend)
+                for side, at in zip(sides, shown, strict=True)
+            ]
+            yield {
+                "kind": case.kind,
+                "labels": sorted({visible(entity.label) for entity in case.entities}),
+                "id": visible(pair.document.id) or f"document {number + 1}",
+                "at": min(entity.start for entity in case.entities),
+                "said": visible(case.said),
+                "sides": drawn,
+            }
+
+
+def _window(text: str, entities: Sequence[Entity]) -> tuple[int, int]:
+    """The text around some entities, up to the ends of their lines and a few words far."""
+    first, last = min(entity.start for entity in entities), max(entity.end for entity in entities)
+    last = min(last, first + _LONGEST - 2 * _CONTEXT)
+    start = max(text.rfind("\n", 0, first) + 1, first - _CONTEXT)
+    line_end = text.find("\n", last)
+    end = min(line_end if line_end >= 0 else len(text), last + _CONTEXT)
+    if start > 0 and text[start - 1] != "\n" and (blank := text.find(" ", start, first)) >= 0:
+        start = blank + 1
+    if end < len(text) and text[end] != "\n" and (blank := text.rfind(" ", last, end)) >= 0:
+        end = blank
+    return start, max(end, start)
+
+
+def _inside(entity: Entity, start: int, end: int) -> Key:
+    """Label and fragments of what is seen of an entity, counted from the start."""
+    fragments = tuple(
+        (max(one, start) - start, min(other, end) - start) for one, other in entity.fragments if one < end and other > start
+    )
+    return entity.label, fragments
+
+
+def _excerpt(text: str, window: tuple[int, int], entities: Iterable[Entity], wanted: set[Key], legend: Legend) -> list[Any]:
+    """The drawing of a window; entities that the case is not about are faint."""
+    seen = [(_inside(entity, *window), entity.score) for entity in entities]
+    kept = [Entity(label, fragments, score) for (label, fragments), score in seen if fragments]
+    document = Document(text[slice(*window)]).with_entities(kept)
+    return plain(document, legend, lambda entity: entity.key in wanted)
+
+
+# Figures
+
+
+def _charts(evaluation: Evaluation) -> tuple[list[Chart], list[str]]:
+    charts, notes = [], []
+    if curve := threshold_curve(evaluation.pairs):
+        parts = {"precision": "precision", "recall": "recall", "F1": "f1"}
+        curves = [
+            Curve(name, [(one.threshold, 100 * getattr(one.score, key)) for one in curve if one.score.predicted])
+            for name, key in parts.items()
+        ]
+        x = Axis("lowest score of a prediction", (curve[0].threshold if len(curve) > 1 else 0.0, 1.0))
+        charts.append(line_chart("Precision and recall over thresholds", curves, x, Axis("percent", (0.0, 100.0))))
+        bins = reliability(evaluation.pairs)
+        error = calibration_error(bins)
+        points = [(one.mean_score, one.precision) for one in bins]
+        axis = (0.0, 1.0)
+        charts.append(
+            line_chart(
+                f"Reliability (calibration error {error:.3f})",
+                [Curve("precision", points)],
+                Axis("mean score", axis),
+                Axis("precision", axis),
+                diagonal=True,
+            )
+        )
+    elif evaluation.strict.predicted:
+        notes.append("The predictions have no scores: no curves over thresholds and no reliability plot.")
+    for group, title, what in (
+        ("length", "F1 by length", "words of the entity"),
+        ("depth", "F1 by nesting depth", "entities around it"),
+    ):
+        parts_of = [part for part in evaluation.slices if part.group == group and part.gold]
+        charts.append(bar_chart(title, [(part.name, part.f1, f"{part.gold:,} gold") for part in parts_of], what))
+    return charts, notes
+
+
+def _heat(evaluation: Evaluation) -> Heat | None:
+    counts = label_confusion(evaluation.labels, evaluation.errors)
+    if len(evaluation.labels) < 2:
+        return None
+    frequent = Counter({label: score.gold + score.predicted for label, score in evaluation.labels.items()})
+    labels = sorted(label for label, _ in frequent.most_common(_MOST_CONFUSED))
+    return Heat([*labels, OTHER], counts)
+
+
+def _label_table(evaluation: Evaluation) -> Table:
+    rows = [_score_row(label, score) for label, score in evaluation.labels.items()]
+    return Table("Labels", ("label", *_SCORE_HEADINGS), rows, labels=True)
+
+
+_SCORE_HEADINGS = ("P", "R", "F1", "right", "predicted", "gold")
+
+
+def _summary_table(evaluation: Evaluation) -> Table:
+    scenarios = evaluation.scenarios
+    rows = [
+        _score_row("strict (micro)", scenarios.strict),
+        _average_row("strict, macro", evaluation.macro),
+        _average_row("strict, weighted", evaluation.weighted),
+        _score_row("boundary (exact)", scenarios.exact),
+        _score_row("type (ent_type)", scenarios.ent_type),
+        _score_row("partial", scenarios.partial),
+    ]
+    return Table("Softer scores and averages", ("", *_SCORE_HEADINGS), rows)
+
+
+def _slice_table(evaluation: Evaluation) -> Table:
+    headings = ("slice", "P", "R", "F1", "right", "predicted", "found", "gold")
+    rows = [
+        (slice_title(part), *_ratios(part), f"{part.right:,}", f"{part.predicted:,}", f"{part.found:,}", f"{part.gold:,}")
+        for part in evaluation.slices
+    ]
+    return Table("Slices", headings, rows)
+
+
+def _paired_labels(paired: PairedEvaluation) -> Table:
+    only = Counter((one.entity.label, one.outcome) for one in paired.differences)
+    none = Score(0, 0, 0)
+    rows = []
+    for label in sorted(paired.a.labels.keys() | paired.b.labels.keys()):
+        one, other = paired.a.labels.get(label, none), paired.b.labels.get(label, none)
+        counts = (f"{only[label, outcome]:,}" for outcome in Outcome)
+        rows.append((label, _percent(one.f1), _percent(other.f1), f"{100 * (one.f1 - other.f1):+.2f}", f"{one.gold:,}", *counts))
+    headings = (
+        "label",
+        "F1 of A",
+        "F1 of B",
+        "A minus B",
+        "gold",
+        "only A found",
+        "only B found",
+        "only A wrong",
+        "only B wrong",
+    )
+    return Table("Labels", headings, rows, labels=True)
+
+
+def _paired_slices(paired: PairedEvaluation) -> Table:
+    sides = [{(part.group, part.name): part for part in side.slices} for side in (paired.a, paired.b)]
+    rows = []
+    for key in dict.fromkeys([*sides[0], *sides[1]]):
+        one, other = (side.get(key, Slice(*key, 0, 0, 0, 0)) for side in sides)
+        gold = max(one.gold, other.gold)
+        rows.append((slice_title(one), _percent(one.f1), _percent(other.f1), f"{100 * (one.f1 - other.f1):+.2f}", f"{gold:,}"))
+    return Table("Slices", ("slice", "F1 of A", "F1 of B", "A minus B", "gold"), rows)
+
+
+def _score_row(name: str, score: Score) -> tuple[str, ...]:
+    return (name, *_ratios(score), _count(score.correct), f"{score.predicted:,}", f"{score.gold:,}")
+
+
+def _average_row(name: str, average: Average) -> tuple[str, ...]:
+    return (name, *_ratios(average), "", "", "")
+
+
+def _ratios(measured: Score | Average | Slice) -> tuple[str, str, str]:
+    return _percent(measured.precision), _percent(measured.recall), _percent(measured.f1)
+
+
+def _count(number: float) -> str:
+    return f"{number:,.1f}".removesuffix(".0")
+
+
+def _percent(ratio: float) -> str:
+    return f"{100 * ratio:.2f}"
+
+
+def _interval(interval: Interval) -> str:
+    return f"{_percent(interval.low)} to {_percent(interval.high)}"
