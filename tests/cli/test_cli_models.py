@@ -10,6 +10,7 @@ from command_line import anyner_command
 import anyner
 from anyner.corpora.synthetic import synthetic
 from anyner.corpora.writing import write
+from anyner.evaluation.report import error_line
 
 SMALL = ["--set", "encoder.scratch_width=16"]
 FROM_SCRATCH = ["--encoder", "from_scratch", *SMALL]
@@ -109,6 +110,34 @@ def test_evaluate_gives_the_library_s_figures(tiny_model: Path, tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("few_documents")
+def test_evaluate_lists_errors_and_writes_a_report(tiny_model: Path, tmp_path: Path) -> None:
+    expected = anyner.evaluate(anyner.load(tiny_model), synthetic(50, contiguous=True, split="dev")).errors
+    command = ("evaluate", tiny_model, "synthetic:contiguous:dev", "--errors")
+    answer = anyner_command(*command, "--report", tmp_path / "report.html")
+    assert answer.code == 0 and "report.html: open it" in answer.err
+    assert answer.out.splitlines()[-len(expected) :] == [error_line(case) for case in expected]
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.rstrip().endswith("</html>") and f"{len(expected)}</strong>" in page
+    figures = json.loads(anyner_command(*command, "--json").out)
+    assert len(figures["errors"]) == len(expected) == sum(figures["causes"].values())
+    anyner_command(*command, "--report", tmp_path).assert_one_line("folder")
+
+
+def test_compare_takes_models_and_predictions(tiny_model: Path, tmp_path: Path) -> None:
+    corpus, found = tmp_path / "gold.jsonl", tmp_path / "found.jsonl"
+    anyner.write(synthetic(20, contiguous=True, split="dev").documents, corpus, "jsonl")
+    anyner_command("predict", "-i", corpus, "-m", tiny_model, "-o", found)
+    same = json.loads(anyner_command("compare", tiny_model, found, corpus, "--json").out)
+    assert same["differences"] == [] and same["difference"]["p_value"] == 1
+    answer = anyner_command("compare", corpus, found, corpus, "--errors", "--report", tmp_path / "page.html")
+    assert answer.code == 0 and answer.out.startswith(f"A: {corpus}\nB: {found}\nstrict micro F1 of A minus B: +")
+    assert "\nonly A found it  " in answer.out and "paired bootstrap p = " in answer.out
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").rstrip().endswith("</html>")
+    found.write_text("".join(found.read_text(encoding="utf-8").splitlines(keepends=True)[1:]), encoding="utf-8")
+    anyner_command("compare", corpus, found, corpus).assert_one_line("found.jsonl: 19 documents")
+    anyner_command("compare", corpus, tmp_path / "nothing", corpus).assert_one_line("nothing")
+
+
 def test_evaluate_passes_choices_on(tiny_model: Path) -> None:
     command = ("evaluate", tiny_model, "synthetic:contiguous:dev", "--json")
     usual = json.loads(anyner_command(*command).out)["strict"]["predicted"]

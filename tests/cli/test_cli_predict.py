@@ -101,14 +101,14 @@ def test_what_is_no_text_in_a_folder_is_told(tiny_model: Path, tmp_path: Path) -
 
 def test_output_files(tiny_model: Path, tmp_path: Path) -> None:
     text = "\n".join(TEXTS)
-    for name in ("out.jsonl", "out.html", "out.txt"):
+    for name in ("out.jsonl", "out.html", "out.svg", "out.txt"):
         answer = anyner_command("predict", "-", "--lines", "-m", tiny_model, "-o", tmp_path / "new" / name, stdin=text)
         assert (answer.code, answer.out) == (0, "")
     assert len(read(tmp_path / "new" / "out.jsonl")) == len(TEXTS)
     page = (tmp_path / "new" / "out.html").read_text(encoding="utf-8")
     assert page.startswith("<!") and page.rstrip().endswith("</html>")
     assert "╯" in (tmp_path / "new" / "out.txt").read_text(encoding="utf-8")
-    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["out.html", "out.jsonl", "out.txt"]
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["out.html", "out.jsonl", "out.svg", "out.txt"]
 
 
 def test_brat_folder(tiny_model: Path, tmp_path: Path) -> None:

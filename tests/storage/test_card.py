@@ -31,3 +31,11 @@ def test_the_card_has_front_matter_and_the_recipe(model_folder: Path) -> None:
     assert "biaffine" in front["tags"]
     shown = card.split("```yaml\n")[1].split("```")[0]
     assert yaml.safe_load(shown) == yaml.safe_load((model_folder / "recipe.yaml").read_text(encoding="utf-8"))
+
+
+def test_the_card_shows_the_picture_of_the_training(model_folder: Path) -> None:
+    card = (model_folder / "README.md").read_text(encoding="utf-8")
+    assert card.count("](training.svg)") == 1
+    picture = (model_folder / "training.svg").read_text(encoding="utf-8")
+    metrics = json.loads((model_folder / "metrics.json").read_text(encoding="utf-8"))
+    assert f"best epoch: {metrics['training']['best_epoch'] + 1}" in picture

@@ -39,7 +39,7 @@ def result(tiny: Callable[..., Recipe], tmp_path_factory: pytest.TempPathFactory
 def test_the_folder_holds_everything_and_nothing_else(result: tuple[TrainingResult, list[str]]) -> None:
     names = {path.name for path in result[0].folder.iterdir()}
     expected = ["config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"]
-    assert names == {*expected, "README.md", "metrics.json", "metrics.jsonl", "recipe.yaml"}
+    assert names == {*expected, "README.md", "metrics.json", "metrics.jsonl", "recipe.yaml", "training.svg"}
 
 
 def test_the_recipe_in_the_folder_is_the_one_that_was_run(

@@ -53,6 +53,6 @@ def test_a_training() -> None:
     assert "Strict scores on dev (best epoch: 3)" in texts and "<b>" in texts
 
 
-@pytest.mark.parametrize("lines", [[], [record(1, None)], [record(1, 0.0)]])
+@pytest.mark.parametrize("lines", [[], ["half a li", "3\n"], [record(1, None)], [record(1, 0.0)]])
 def test_a_training_that_has_hardly_begun(lines: list[str]) -> None:
     ElementTree.fromstring(training_picture(lines))

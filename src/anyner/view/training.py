@@ -15,9 +15,17 @@ _LOGARITHMIC = 30
 
 
 def training_picture(lines: Iterable[str]) -> str:
-    """The SVG file for the lines of metrics.jsonl; the best epoch is marked."""
-    records = [json.loads(line) for line in lines if line.strip()]
+    """The SVG file for the lines of metrics.jsonl; the best epoch is marked. What is no record does not stop a training."""
+    records = [record for record in map(_record, lines) if record is not None]
     return stacked([chart for chart in (_losses(records), _dev(records)) if chart is not None])
+
+
+def _record(line: str) -> Mapping[str, Any] | None:
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return None
+    return record if isinstance(record, dict) and {"epoch", "losses", "best"} <= record.keys() else None
 
 
 def _losses(records: Sequence[Mapping[str, Any]]) -> Chart:
