@@ -107,6 +107,17 @@ def test_info_and_evaluate(tiny_model: Path, tmp_path: Path) -> None:
     assert f"count as missed: {SHOWN}" in err
 
 
+def test_compare_and_lists_of_errors(tmp_path: Path) -> None:
+    gold, found = corpus(tmp_path / "gold.jsonl"), tmp_path / EVIL.replace("\n", "")
+    found.write_text(
+        "".join(json.dumps({"id": EVIL, "text": "Rome is old", "entities": []}) + "\n" for _ in range(2)), encoding="utf-8"
+    )
+    out, _ = command("compare", gold, found, gold, "--errors", "--report", tmp_path / "page.html")
+    assert f"only A found it              {SHOWN}: {SHOWN} 0-4" in out
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "\x1b" not in page and "\x9b" not in page
+
+
 def test_a_chunk_with_a_lone_surrogate_is_written_escaped(tmp_path: Path) -> None:
     write_chunks(tmp_path / "a.jsonl", [json.dumps({"id": "\udcff"}, ensure_ascii=False)])
     assert json.loads((tmp_path / "a.jsonl").read_text(encoding="utf-8")) == {"id": "\udcff"}
