@@ -107,7 +107,7 @@ def bar_chart(
     title: str, bars: Sequence[tuple[str, float, str]], x_title: str, width: int = _WIDTH, height: int = _HEIGHT
 ) -> Chart:
     """Bars from 0 to 100 percent, given as ratios: a name, the ratio, and a small note under the name."""
-    up = _Scale(Axis("", (0.0, 100.0)), [], height - _BOTTOM - 12, _TOP - 18)
+    up = _Scale(Axis("", (0.0, 100.0)), [], height - _BOTTOM - 12, _TOP - 10)
     across = _Scale(Axis(x_title, (0.0, float(max(len(bars), 1))), marked=False), [], _LEFT, width - _RIGHT)
     parts = [*_frame(title, across, up, width, height)]
     for number, (name, ratio, note) in enumerate(bars):
