@@ -25,8 +25,8 @@ from anyner.corpora.source_documents import neighbours_attached
 from anyner.document import Document
 from anyner.encoding.batch import Batch, batch_of
 from anyner.inference.batching import batches, longest_first, window_size
-from anyner.inference.proposing import arithmetic
 from anyner.inference.recognizer import Recognizer
+from anyner.inference.torch_runtime import arithmetic
 
 DEVICE_TOKENS = 65_536
 """Batches for the device ratio are this large, so that the device and not the launching of its kernels is measured."""
@@ -36,7 +36,7 @@ def device_batches(recognizer: Recognizer, documents: tuple[Document, ...], toke
     windows = recognizer.windows(documents)
     sizes = [window_size(window) for window in windows]
     frame = recognizer.vocabulary.frame
-    device, shapes = recognizer.proposer.device, recognizer.model.encoder.shapes
+    device, shapes = recognizer.runtime.device, recognizer.model.encoder.shapes
     return [
         batch_of([windows[i] for i in places], frame, shapes).to(device)
         for places in batches(sizes, longest_first(windows), tokens)
@@ -85,8 +85,8 @@ def _works(entrant: Entrant) -> list[Callable[[], object]]:
     """Encoding, encoding to proposals, tokenising and encoding, all from documents to documents."""
     recognizer, tokens = entrant.recognizer, _batch_tokens(entrant)
     documents = with_neighbours(recognizer, entrant.documents)
-    model, decoding, draw = recognizer.model.eval(), recognizer.decoding(), recognizer.proposer.draw
-    device, precision = recognizer.proposer.device, recognizer.proposer.precision
+    model, decoding, draw = recognizer.model.eval(), recognizer.decoding(), recognizer.runtime.draw
+    device, precision = recognizer.runtime.device, recognizer.runtime.precision
     ready = device_batches(recognizer, documents, DEVICE_TOKENS)
 
     @torch.no_grad()

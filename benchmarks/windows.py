@@ -28,7 +28,7 @@ SIZES = (512, 384, 256, 128, 64)
 def with_window(recognizer: Recognizer, pieces: int) -> Recognizer:
     text = recognizer.config.text.updated({"window": pieces}, "text")
     config: ModelConfig = recognizer.config.model_copy(update={"text": text})
-    return Recognizer(recognizer.model, recognizer.vocabulary, config)
+    return Recognizer(recognizer.runtime, recognizer.vocabulary, config)
 
 
 def rows(recognizer: Recognizer, gold: Sequence[Document]) -> list[dict[str, Any]]:

@@ -95,7 +95,7 @@ def test_evaluate_with_the_surfaces_of_train_tells_seen_from_unseen(trained: Pat
 def test_evaluate_attaches_neighbours_for_a_model_that_reads_them(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ner = anyner.load(trained, "cpu")
     text = ner.config.text.model_copy(update={"context": 1})
-    with_context = anyner.Recognizer(ner.model, ner.vocabulary, ner.config.model_copy(update={"text": text}))
+    with_context = anyner.Recognizer(ner.runtime, ner.vocabulary, ner.config.model_copy(update={"text": text}))
     given: list[anyner.Document] = []
     whole = anyner.Recognizer.stream
 

@@ -77,7 +77,7 @@ def over_seeds(model: str, documents: Documents, count: int) -> dict[str, Any]:
     f1 = []
     for seed in range(count):
         recognizer = anyner.load(model)
-        recognizer.proposer.draw = Draw(seed)
+        recognizer.runtime.draw = Draw(seed)
         found = list(recognizer.stream([document.with_entities(()) for document in documents]))
         f1.append(evaluate_documents(documents, found).strict.f1)
     return {"f1": f1, "mean": mean(f1), "spread": stdev(f1) if count > 1 else 0.0}
@@ -86,7 +86,7 @@ def over_seeds(model: str, documents: Documents, count: int) -> dict[str, Any]:
 @torch.inference_mode()
 def swaps(recognizer: Recognizer, documents: Documents) -> list[dict[str, Any]]:
     """The swap test after several amounts of noise: shares of spans that followed, stayed or did not change."""
-    head, device = recognizer.model.eval().head, recognizer.proposer.device
+    head, device = recognizer.model.eval().head, recognizer.runtime.device
     assert isinstance(head, Head)
     totals = dict.fromkeys((max(0, round(share * len(head.alpha_bar)) - 1) for share in SWAP_AFTER), Swapped())
     whole = [(window, document) for document in documents for window in recognizer.windows([document])[:1]]
@@ -112,7 +112,7 @@ def swaps(recognizer: Recognizer, documents: Documents) -> list[dict[str, Any]]:
 @torch.inference_mode()
 def trace(arguments: Namespace) -> None:
     recognizer = anyner.load(arguments.model, device="cpu")
-    head, draw = recognizer.model.eval().head, recognizer.proposer.draw
+    head, draw = recognizer.model.eval().head, recognizer.runtime.draw
     options = recognizer.decoding({"steps": arguments.steps}).options
     assert isinstance(head, Head) and isinstance(options, DiffusionOptions)
     (window,) = recognizer.windows([Document(arguments.text)])

@@ -37,8 +37,8 @@ from anyner.encoding.batch import batch_of
 from anyner.evaluation.bootstrap import compare
 from anyner.evaluation.match import Pair
 from anyner.evaluation.scores import Score, strict_score
-from anyner.inference.proposing import arithmetic
 from anyner.inference.recognizer import Recognizer
+from anyner.inference.torch_runtime import arithmetic
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
 from script import header, parser_of, run, write_result
@@ -76,18 +76,18 @@ def stage(arguments: Namespace) -> None:
 @torch.inference_mode()
 def first_stage(recognizer: Recognizer, documents: Documents) -> dict[str, Any]:
     """Boundary offsets of the seeds that became entities, seeds that passed the filter, and distinct spans they became."""
-    head, proposer, decoding = recognizer.model.eval().head, recognizer.proposer, recognizer.decoding()
+    head, runtime, decoding = recognizer.model.eval().head, recognizer.runtime, recognizer.decoding()
     assert isinstance(head, Head)
     windows = sorted(recognizer.windows(documents), key=lambda window: -len(window.words))
     offsets: Counter[int] = Counter()
     passed = distinct = 0
     for start in range(0, len(windows), BATCH):
         own = windows[start : start + BATCH]
-        batch = batch_of(own, recognizer.vocabulary.frame, recognizer.model.encoder.shapes).to(proposer.device)
-        with arithmetic(proposer.device, proposer.precision):
+        batch = batch_of(own, recognizer.vocabulary.frame, recognizer.model.encoder.shapes).to(runtime.device)
+        with arithmetic(runtime.device, runtime.precision):
             states = recognizer.model.encoder(batch)
             from_seeds, shifted, _ = head.locate(SpanReader(states), decoding)
-            found = head.decode(head.propose(states, decoding, proposer.draw).on_host(), len(own), decoding)
+            found = head.decode(head.propose(states, decoding, runtime.draw).on_host(), len(own), decoding)
         entities = {(number, entity.first, entity.last) for number, listed in enumerate(found) for entity in listed}
         seeds, moved = (
             list(zip(spans.sentence.tolist(), spans.first.tolist(), spans.last.tolist(), strict=True))

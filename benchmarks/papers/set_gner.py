@@ -61,7 +61,7 @@ def compare(arguments: Namespace) -> None:
         }
         if isinstance(head, Head):
             measured["beams"] = [{"beam": beam, **scores_and_speed(recognizer, read, {"beam": beam})} for beam in BEAMS]
-            measured["memory"] = decoder_memory(head.network.decoder, recognizer.proposer.device)
+            measured["memory"] = decoder_memory(head.network.decoder, recognizer.runtime.device)
         write_result(measured, arguments.output)
     print(json.dumps(measured["models"], indent=1))
 

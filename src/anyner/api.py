@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from anyner.corpora.source_documents import neighbours_attached
 from anyner.document import Document, checked_documents
@@ -12,11 +12,11 @@ from anyner.errors import AnynerError
 from anyner.evaluation.evaluate import Evaluation, evaluate_documents
 from anyner.inference.recognizer import Recognizer
 from anyner.storage.files import DiskFullError
-from anyner.training.checkpoint import has_checkpoint
-from anyner.training.config import Recipe, changed
-from anyner.training.progress import Listener
-from anyner.training.quality import train as train_with
-from anyner.training.run import TrainingResult
+
+if TYPE_CHECKING:
+    from anyner.training.config import Recipe
+    from anyner.training.progress import Listener
+    from anyner.training.run import TrainingResult
 
 
 def train(
@@ -33,6 +33,10 @@ def train(
 
     `quality` is fast, standard or best; the last also learns from `texts` without annotation.
     """
+    from anyner.training.checkpoint import has_checkpoint
+    from anyner.training.config import Recipe, changed
+    from anyner.training.quality import train as train_with
+
     if isinstance(changes, str):
         raise AnynerError(f"changes are a list of key.sub=value, got the str {changes!r}")
     if isinstance(recipe, Mapping):

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from anyner.architectures.base import Head, HostProposals, Losses, Proposals
-from anyner.architectures.decode import decode_spans
+from anyner.architectures.base import Head, Losses, Proposals
+from anyner.architectures.decode import HostProposals, decode_spans
 from anyner.architectures.draw import Draw
-from anyner.architectures.settings import Decoding, SpanClassifierOptions
+from anyner.architectures.settings import Decoding
 from anyner.architectures.spans import propose_spans
 from anyner.encoding.batch import Batch
 from anyner.encoding.encoder import Encoder
@@ -35,15 +35,11 @@ class NerModel(nn.Module):
 
     def propose(self, batch: Batch, decoding: Decoding, draw: Draw) -> Proposals:
         states = self.encoder(batch)
-        if _span_classifier_alone(decoding):
+        if decoding.span_classifier_alone:
             return propose_spans(self.head, states, decoding)
         return self.head.propose(states, decoding, draw)
 
     def decode(self, proposals: HostProposals, sentences: int, decoding: Decoding) -> list[list[WordEntity]]:
         """The entities of each sentence of a batch, from its proposals on the host."""
-        decode = decode_spans if _span_classifier_alone(decoding) else self.head.decode
+        decode = decode_spans if decoding.span_classifier_alone else self.head.decode
         return decode(proposals, sentences, decoding)
-
-
-def _span_classifier_alone(decoding: Decoding) -> bool:
-    return isinstance(decoding.options, SpanClassifierOptions) and decoding.options.span_classifier_alone

@@ -1,8 +1,11 @@
 from itertools import permutations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from anyner.document import Document, Entity
 from anyner.errors import AnynerError
@@ -29,6 +32,13 @@ def test_overlapping_equals_brute_force(gold: list[Entity], predicted: list[Enti
 def test_largest_matching_equals_brute_force(edges: set[tuple[int, int]]) -> None:
     best = max(sum((gold, predicted) in edges for gold, predicted in enumerate(order)) for order in permutations(range(5)))
     assert largest_matching(edges) == best
+
+
+@given(st.sets(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=150))
+def test_largest_matching_equals_scipy(edges: set[tuple[int, int]]) -> None:
+    rows, columns = zip(*edges, strict=True)
+    matched = maximum_bipartite_matching(csr_array((np.ones(len(edges)), (rows, columns))), perm_type="column")
+    assert largest_matching(edges) == (matched >= 0).sum()
 
 
 def test_a_different_number_of_documents_is_named() -> None:

@@ -17,6 +17,7 @@ from anyner.encoding.pieces import PieceVocabulary
 from anyner.encoding.pretrained import encoder_from_config, train_vocabulary
 from anyner.inference.config import ModelConfig
 from anyner.inference.recognizer import Recognizer
+from anyner.inference.torch_runtime import torch_recognizer
 from anyner.model import NerModel
 from anyner.text.config import TextConfig
 
@@ -67,7 +68,7 @@ def build() -> Build:
             overlap="all",
         )
         fresh = PieceVocabulary(vocabulary.tokenizer)
-        return Recognizer(NerModel(encoder, head).eval(), fresh, config)
+        return torch_recognizer(NerModel(encoder, head).eval(), fresh, config)
 
     return built
 

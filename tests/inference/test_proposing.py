@@ -8,8 +8,8 @@ import torch
 
 from anyner.document import Document
 from anyner.inference.config import Precision
-from anyner.inference.proposing import arithmetic
 from anyner.inference.recognizer import Recognizer, word_budget
+from anyner.inference.torch_runtime import arithmetic
 
 Proposals = dict[int, dict[tuple[int, ...], float]]
 
@@ -75,7 +75,7 @@ def test_inference_mode_is_for_models_that_only_predict(
         return propose(*given)
 
     monkeypatch.setattr(recognizer.model, "propose", spied)
-    monkeypatch.setattr(recognizer.proposer, "precision", precision)
+    monkeypatch.setattr(recognizer.runtime, "precision", precision)
     recognizer.model.train(training)
     try:
         list(recognizer.proposer.propose(recognizer.windows([Document("Pain")]), recognizer.decoding(), 8))
@@ -112,4 +112,4 @@ def test_gradients_are_not_kept_while_proposing(recognizer: Recognizer) -> None:
 
 
 def test_the_budget_leaves_room_for_special_pieces(recognizer: Recognizer) -> None:
-    assert word_budget(recognizer.model, recognizer.vocabulary, recognizer.config) == 128 - 2 - 2
+    assert word_budget(recognizer.runtime, recognizer.vocabulary, recognizer.config) == 128 - 2 - 2

@@ -245,7 +245,7 @@ def test_a_hub_id_that_cannot_be_had_is_one_line(monkeypatch: pytest.MonkeyPatch
     def offline(*_: object, **__: object) -> str:
         raise OSError("cannot reach the hub\nand three more lines\n")
 
-    monkeypatch.setattr("anyner.storage.load.snapshot_download", offline)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", offline)
     assert (
         message_of("owner/name")
         == "owner/name: no such folder, and it could not be downloaded from the Hugging Face Hub: cannot reach the hub"
@@ -259,7 +259,7 @@ def test_a_hub_download_asks_for_no_pickle(monkeypatch: pytest.MonkeyPatch, mode
         asked.append(allow_patterns)
         return str(model_folder)
 
-    monkeypatch.setattr("anyner.storage.load.snapshot_download", download)
+    monkeypatch.setattr("huggingface_hub.snapshot_download", download)
     assert find("owner/name") == model_folder
     assert not any("bin" in one or "*" in one or one.endswith((".py", ".pt")) for one in asked[0])
 

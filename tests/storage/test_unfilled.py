@@ -10,7 +10,7 @@ from torch import nn
 
 import anyner
 from anyner.architectures.registry import names
-from anyner.storage.load import Unfilled
+from anyner.storage.torch_model import Unfilled
 from anyner.training.config import Recipe
 
 

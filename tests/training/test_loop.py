@@ -358,7 +358,7 @@ def test_a_label_that_no_document_annotates_gets_no_gradient(tiny: Callable[...,
         recognizer.model.zero_grad()
         recognizer.model.eval()
         batch = training_batch([example], recognizer.vocabulary.frame)
-        part: LossPart = recognizer.model(batch, recognizer.proposer.draw)["span"]
+        part: LossPart = recognizer.model(batch, recognizer.runtime.draw)["span"]
         part.numerator.backward()
         pairs: Any = head.span_scores
         return [pairs.bilinear.grad, pairs.linear.weight.grad, pairs.linear.bias.grad, pairs.length.weight.grad.T]

@@ -8,12 +8,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from anyner.architectures.decode import HostProposals
 from anyner.architectures.draw import Draw
 from anyner.architectures.settings import Decoding, HeadConfig, Options
 from anyner.encoding.encoder import Encoder, States
@@ -22,9 +22,6 @@ from anyner.layers.fragments import FragmentPairs
 from anyner.layers.span_classifier import SpanClassifier
 from anyner.text.align import WordEntity
 from anyner.text.windows import PieceCutter
-
-HostProposals = Mapping[str, NDArray[Any]]
-"""Proposals after their one copy to the host: arrays by field name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,8 @@ from anyner.architectures.settings import Decoding
 from anyner.overlap import resolve
 from anyner.text.align import WordEntity
 
+HostProposals = Mapping[str, NDArray[Any]]
+"""Proposals after their one copy to the host: arrays by field name."""
 Span = tuple[int, int]
 """First and last word."""
 Edges = dict[tuple[Span, Span], float]
@@ -20,7 +22,7 @@ MOST_EDGES = 64
 """Pairs of fragments with one label in one sentence that are considered; the best ones, where a model proposes more."""
 
 
-def decode_spans(proposals: Mapping[str, NDArray[Any]], sentences: int, decoding: Decoding) -> list[list[WordEntity]]:
+def decode_spans(proposals: HostProposals, sentences: int, decoding: Decoding) -> list[list[WordEntity]]:
     """The entities of each sentence whose score reaches its threshold, with overlaps resolved by the policy.
 
     `place` (P, 4) has sentence, kind, first and last word; a kind beyond the labels is a fragment. `pair` (R, 6), where there are
@@ -39,7 +41,7 @@ def decode_spans(proposals: Mapping[str, NDArray[Any]], sentences: int, decoding
     return [resolve(entities, decoding.policy) if len(entities) > 1 else entities for entities in found]
 
 
-def _edges(proposals: Mapping[str, NDArray[Any]], decoding: Decoding) -> dict[tuple[int, int], Edges]:
+def _edges(proposals: HostProposals, decoding: Decoding) -> dict[tuple[int, int], Edges]:
     """For each sentence and label the pairs of fragments that score well: the geometric mean of both and of the pair."""
     labels, least = len(decoding.labels), decoding.thresholds["discontinuous"]
     fragment = proposals["place"][:, 1] >= labels

@@ -209,3 +209,8 @@ class Decoding:
 
     def __post_init__(self) -> None:
         self.config.check_options(self.options)
+
+    @property
+    def span_classifier_alone(self) -> bool:
+        """Whether the architecture's own method is bypassed."""
+        return isinstance(self.options, SpanClassifierOptions) and self.options.span_classifier_alone

@@ -1,25 +1,21 @@
-"""Windows -> one padded batch, with every length known on the host, so that nothing waits for the device."""
+"""Windows -> one padded batch of tensors, with every length known on the host, so that nothing waits for the device."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from anyner.encoding.arrays import arrays_of
 from anyner.encoding.examples import Example, gold_of
 from anyner.encoding.gold import Gold, SoftLabels
 from anyner.encoding.pieces import Frame
-from anyner.encoding.shapes import UNKNOWN, ShapeVocabulary
-from anyner.text.windows import Pieces, Window
-
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
+from anyner.encoding.shapes import ShapeVocabulary
+from anyner.text.windows import Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,72 +65,29 @@ class Batch:
 
 
 def batch_of(windows: Sequence[Window], frame: Frame, shapes: ShapeVocabulary | None = None) -> Batch:
-    """The padded batch; a row is prefix, context before, the words, suffix, context after.
-
-    A separator stands between a window and its context, and before the first word of a line. `shapes` are the encoder's.
-    """
-    separator = frame.suffix[-1:]
-    starts = [(*frame.prefix, *window.before, *(separator if window.before else ())) for window in windows]
-    ends = [(*frame.suffix, *window.after, *(separator if window.after else ())) for window in windows]
-    rows = [[*s, *_own_pieces(w, separator), *e] for s, w, e in zip(starts, windows, ends, strict=True)]
-    lengths = np.array([len(window.pieces) for window in windows])  # (B,)
-    piece_lengths = np.array([len(row) for row in rows])  # (B,)
-    first, last = _word_pieces(windows, lengths, np.array([len(start) for start in starts]), len(separator))
-    word_mask = np.arange(lengths.max()) < lengths[:, None]
-    piece_mask = np.arange(piece_lengths.max()) < piece_lengths[:, None]
-    longest_first = np.argsort(-lengths, kind="stable")  # (B,)
-    flat = np.fromiter(chain.from_iterable(rows), dtype=np.int64, count=int(piece_lengths.sum()))
+    """The padded batch of `arrays_of` in tensors."""
+    arrays = arrays_of(windows, frame, shapes)
+    longest_first = np.argsort(-arrays.lengths, kind="stable")  # (B,)
     return Batch(
-        piece_ids=_padded(flat, piece_mask, frame.pad),
-        piece_mask=torch.from_numpy(piece_mask),
-        first_piece=_padded(first, word_mask, 0),
-        last_piece=_padded(last, word_mask, 0),
-        word_mask=torch.from_numpy(word_mask),
+        piece_ids=torch.from_numpy(arrays.piece_ids),
+        piece_mask=torch.from_numpy(arrays.piece_mask),
+        first_piece=torch.from_numpy(arrays.first_piece),
+        last_piece=torch.from_numpy(arrays.last_piece),
+        word_mask=torch.from_numpy(arrays.word_mask),
         longest_first=torch.from_numpy(longest_first),
         in_place=torch.from_numpy(np.argsort(longest_first)),
-        lengths=tuple(lengths.tolist()),
-        piece_lengths=tuple(piece_lengths.tolist()),
-        most_pieces=int((last - first).max()) + 1,
-        has_cls=bool(frame.prefix),
-        windows=tuple(windows),
-        shapes=_padded(shapes.rows(windows), word_mask, UNKNOWN) if shapes is not None else None,
+        lengths=tuple(arrays.lengths.tolist()),
+        piece_lengths=tuple(arrays.piece_lengths.tolist()),
+        most_pieces=arrays.most_pieces,
+        has_cls=arrays.has_cls,
+        windows=arrays.windows,
+        shapes=torch.from_numpy(arrays.shapes) if arrays.shapes is not None else None,
     )
-
-
-def _own_pieces(window: Window, separator: Pieces) -> Iterable[int]:
-    """Of the window's words, with separators between its lines."""
-    if not window.line_starts:
-        return chain.from_iterable(window.pieces)
-    stops = [place for place in window.line_starts if place]
-    parts = [window.pieces[start:stop] for start, stop in zip([0, *stops], [*stops, len(window.pieces)], strict=True)]
-    return chain(*parts[0], *chain.from_iterable((separator, *part) for part in parts[1:]))
-
-
-def _word_pieces(windows: Sequence[Window], lengths: Integers, before: Integers, separator: int) -> tuple[Integers, Integers]:
-    """First and last piece of every word of the batch, flat; `before` counts the pieces in front of each window's words.
-
-    `separator` counts those between two lines.
-    """
-    words = chain.from_iterable(window.pieces for window in windows)
-    sizes = np.fromiter(map(len, words), dtype=np.int64, count=int(lengths.sum()))
-    separators = np.zeros_like(sizes)
-    for window, offset in zip(windows, np.cumsum(lengths) - lengths, strict=True):
-        separators[[offset + place for place in window.line_starts if place]] = separator
-    stops = np.cumsum(sizes + separators)  # over the whole batch
-    row_starts = np.concatenate([[0], stops[np.cumsum(lengths) - 1]])[:-1]  # (B,) pieces of all windows before this one
-    stops += np.repeat(before - row_starts, lengths)
-    return stops - sizes, stops - 1
 
 
 def training_batch(examples: Sequence[Example], frame: Frame, shapes: ShapeVocabulary | None = None) -> Batch:
     """The padded batch with its gold entities."""
     return replace(batch_of([example.window for example in examples], frame, shapes), gold=gold_of(examples))
-
-
-def _padded(values: Integers, mask: Flags, fill: int) -> Tensor:
-    padded = np.full(mask.shape, fill, dtype=np.int64)
-    padded[mask] = values
-    return torch.from_numpy(padded)
 
 
 def _tensors_in(record: Batch | Gold | SoftLabels | None) -> Iterator[tuple[str, Tensor]]:

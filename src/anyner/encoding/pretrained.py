@@ -23,10 +23,11 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_L
 from transformers.models.auto.tokenization_auto import TOKENIZER_MAPPING_NAMES
 from transformers.utils.logging import disable_progress_bar
 
+from anyner.encoding.budget import Budget, budget_of, not_finite
 from anyner.encoding.config import SCRATCH, EncoderConfig
 from anyner.encoding.pieces import TOKENIZER_SETTINGS, PieceVocabulary, tokenizer_settings
-from anyner.encoding.stored import budget_of, not_finite, stored_shapes
-from anyner.encoding.untrusted import ENCODER_KINDS, Budget, encoder_settings, read_json
+from anyner.encoding.stored import stored_shapes
+from anyner.encoding.untrusted import ENCODER_KINDS, encoder_settings, read_json
 from anyner.encoding.wordpieces import learned_pieces
 from anyner.errors import AnynerError, first_line
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Mapping
 from pathlib import Path
 
-import torch
 from safetensors import SafetensorError, safe_open
-from torch import Tensor
 
-from anyner.encoding.untrusted import Budget
 from anyner.errors import AnynerError, first_line
 
 Shape = tuple[int, ...]
@@ -25,7 +20,7 @@ def stored_shapes(path: Path) -> dict[str, Shape]:
             header = int.from_bytes(file.read(8), "little")
         if header > _MOST_HEADER:  # a pickle reads as an absurd length
             raise AnynerError(f"{path}: not a whole safetensors file (pickles are refused): its header is too large")
-        with safe_open(path, framework="pt") as weights:
+        with safe_open(path, framework="np") as weights:
             slices = {name: weights.get_slice(name) for name in weights.keys()}  # noqa: SIM118 - it is no dictionary
             for name, one in slices.items():
                 if one.get_dtype() not in _DTYPES:
@@ -33,16 +28,3 @@ def stored_shapes(path: Path) -> dict[str, Shape]:
             return {name: tuple(one.get_shape()) for name, one in slices.items()}
     except (SafetensorError, OSError, ValueError) as error:
         raise AnynerError(f"{path}: not a whole safetensors file (pickles are refused): {first_line(error)}") from None
-
-
-def budget_of(shapes: Collection[Shape]) -> Budget:
-    """The memory budget of a model with these stored tensors."""
-    return Budget(sum(map(math.prod, shapes)), len(shapes), max((side for shape in shapes for side in shape), default=0))
-
-
-def not_finite(weights: Mapping[str, Tensor]) -> str | None:
-    """The name of the first tensor that holds an infinity or a NaN."""
-    for name, weight in weights.items():
-        if weight.is_floating_point() and weight.numel() and not torch.stack(torch.aminmax(weight)).isfinite().all():
-            return name
-    return None

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
-
-import torch
-from torch.overrides import TorchFunctionMode
 
 from anyner.errors import AnynerError
 
@@ -140,40 +137,3 @@ def _numbers(value: Any) -> Iterator[int]:
     else:
         for inner in _inside(value):
             yield from _numbers(inner)
-
-
-_MAKING = frozenset({"empty", "zeros", "ones", "full", "arange", "rand", "randn", "eye", "linspace", "empty_strided"})
-_SPARE_NUMBERS, _SPARE_TENSORS, _SPARE_ROWS = 64_000_000, 2_000, 65_536
-_TIMES_NUMBERS, _TIMES_TENSORS = 4, 8
-"""A model makes more than it stores: the decoder of BART and T5 kinds, poolers, tables that are tied afterwards."""
-
-
-def numbers_made(func: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]) -> int:
-    """Elements of the tensor that a call of torch is about to create; 0: none."""
-    if getattr(func, "__name__", "") not in _MAKING or named.get("out") is not None:
-        return 0
-    return int(func(*args, **{**named, "device": torch.device("meta")}).numel())
-
-
-class Budget(TorchFunctionMode):
-    """A context in which torch may not create more than the stored weights explain; refuses before memory is allocated."""
-
-    def __init__(self, numbers: int, tensors: int, longest: int) -> None:
-        """How many numbers the weights file holds, in how many tensors, and the longest side of any of them."""
-        super().__init__()
-        self._longest = max(longest, _SPARE_ROWS)
-        self._stored = numbers
-        self._numbers = _TIMES_NUMBERS * numbers + _SPARE_NUMBERS
-        self._tensors = _TIMES_TENSORS * tensors + _SPARE_TENSORS
-
-    def __torch_function__(
-        self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> Any:
-        named = dict(kwargs or {})
-        if new := numbers_made(func, args, named):
-            self._tensors -= 1
-            self._numbers -= new
-            too_long = func is torch.arange and new > self._longest  # tables of positions are computed from one
-            if too_long or min(self._numbers, self._tensors) < 0:
-                raise AnynerError(f"config.json asks for a far larger model than the {self._stored:,} weights that are stored")
-        return func(*args, **named)

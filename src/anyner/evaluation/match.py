@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-
-import numpy as np
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from anyner.document import Document, Entity
 from anyner.errors import AnynerError
@@ -65,6 +61,36 @@ def largest_matching(edges: Collection[tuple[int, int]]) -> int:
     golds, predictions = {gold for gold, _ in edges}, {predicted for _, predicted in edges}
     if min(len(golds), len(predictions)) <= 1 or len(edges) == len(golds) == len(predictions):
         return min(len(golds), len(predictions))
-    rows, columns = zip(*edges, strict=True)
-    graph = csr_array((np.ones(len(edges)), (rows, columns)))
-    return int((maximum_bipartite_matching(graph, perm_type="column") >= 0).sum())
+    partners: dict[int, list[int]] = {}  # of each gold entity
+    for gold, predicted in edges:
+        partners.setdefault(gold, []).append(predicted)
+    matched: dict[int, int] = {}  # the gold entity of each prediction that has one
+    hopeless: set[int] = set()
+    for gold in partners:
+        _augment(gold, partners, matched, hopeless)
+    return len(matched)
+
+
+def _augment(gold: int, partners: Mapping[int, Sequence[int]], matched: dict[int, int], hopeless: set[int]) -> None:
+    """Matches one more gold entity if that can be done, by an augmenting path: others may get another prediction for it.
+
+    Predictions that were reached in vain are `hopeless`: no path from there will ever lead to a free one.
+    """
+    reached_from: dict[int, int] = {}  # gold entity by prediction
+    own: dict[int, int | None] = {gold: None}  # the prediction of each gold entity that was reached
+    queue = [gold]
+    for one in queue:
+        for predicted in partners[one]:
+            if predicted in reached_from or predicted in hopeless:
+                continue
+            reached_from[predicted] = one
+            if predicted in matched:
+                own[matched[predicted]] = predicted
+                queue.append(matched[predicted])
+                continue
+            free: int | None = predicted
+            while free is not None:
+                matched[free] = reached_from[free]
+                free = own[reached_from[free]]
+            return
+    hopeless.update(reached_from)

@@ -6,27 +6,28 @@ import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from numbers import Real
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from anyner.architectures.settings import Decoding
 from anyner.document import Document
-from anyner.encoding.encoder import Encoder
 from anyner.encoding.pieces import PieceVocabulary
 from anyner.errors import AnynerError, InvalidInputError
-from anyner.inference.config import ModelConfig, Precision
+from anyner.inference.config import ModelConfig
 from anyner.inference.pool import Flush, Pool
 from anyner.inference.proposing import Proposer
+from anyner.inference.runtime import Runtime
 from anyner.inference.streaming import Progress, Stream, UnknownWords
-from anyner.model import NerModel
 from anyner.overlap import Policy, checked_policy
 from anyner.text.align import WordEntity
 from anyner.text.config import TextConfig
 from anyner.text.windows import Window, windows_of
 
+if TYPE_CHECKING:
+    from anyner.model import NerModel
+
 BATCH_TOKENS, CPU_BATCH_TOKENS, GPU_BATCH_TOKENS = 16_384, 1024, 65_536
 """Pieces of a batch. On a GPU large batches cost less than more kernel launches; a CPU is fastest while a batch fits into its
 caches."""
-_DEFAULT_TOKENS = {"cpu": CPU_BATCH_TOKENS, "cuda": GPU_BATCH_TOKENS}
 
 
 class Recognizer:
@@ -38,14 +39,22 @@ class Recognizer:
     ['Angela Merkel', 'Berlin']
     """
 
-    def __init__(self, model: NerModel, vocabulary: PieceVocabulary, config: ModelConfig, precision: Precision = "auto") -> None:
-        self.model = model
+    def __init__(self, runtime: Runtime, vocabulary: PieceVocabulary, config: ModelConfig) -> None:
+        self.runtime = runtime
         self.vocabulary = vocabulary
         self.config = config
-        self.budget = word_budget(model, vocabulary, config)
+        self.budget = word_budget(runtime, vocabulary, config)
         vocabulary.limit(self.budget)
-        self.proposer = Proposer(model, vocabulary, config.seed, precision)
+        self.proposer = Proposer(runtime, vocabulary)
         self._unknown = UnknownWords(unknown_piece(vocabulary))
+
+    @property
+    def model(self) -> NerModel:
+        """The model in torch, where it runs in torch."""
+        model: NerModel | None = getattr(self.runtime, "model", None)
+        if model is None:
+            raise AnynerError('this model runs on ONNX Runtime, without torch: load it with runtime="torch"')
+        return model
 
     @overload
     def predict(self, texts: str | Document, **chosen: Any) -> Document: ...
@@ -103,7 +112,7 @@ class Recognizer:
 
     def _read(self, windows: Sequence[Window], decoding: Decoding) -> Sequence[Sequence[WordEntity]]:
         """The entities of windows that are one batch."""
-        return self.model.decode(self.proposer.propose_batch(windows, decoding), len(windows), decoding)
+        return self.runtime.decode(self.proposer.propose_batch(windows, decoding), len(windows), decoding)
 
     def _windows(self, document: Document, number: int) -> Iterator[Window]:
         return windows_of(document, number, self.config.text, self.budget, self.vocabulary.cut)
@@ -115,7 +124,7 @@ class Recognizer:
     @property
     def batch_tokens(self) -> int:
         """Default number of pieces of a batch."""
-        return _DEFAULT_TOKENS.get(self.proposer.device.type, BATCH_TOKENS)
+        return self.runtime.batch_tokens
 
     def decoding(
         self,
@@ -124,9 +133,9 @@ class Recognizer:
         overlap: str | None = None,
     ) -> Decoding:
         """The model's own settings with those of a call on top."""
-        head = self.model.head
+        runtime = self.runtime
         chosen = dict(self.config.thresholds)
-        loosest = {threshold.name: threshold.loosest for threshold in head.config.thresholds()}
+        loosest = {threshold.name: threshold.loosest for threshold in runtime.head_config.thresholds()}
         for name, value in (thresholds or {}).items():
             if name not in chosen:
                 raise AnynerError(
@@ -138,8 +147,8 @@ class Recognizer:
                 raise AnynerError(f"threshold {name}: the lowest is {loosest[name]}, got {value!r}")
             chosen[name] = float(value)
         policy: Policy = checked_policy(overlap) if overlap else self.config.overlap
-        asked = head.CallOptions.of({**self.config.options, **(options or {})}, "options")
-        return Decoding(tuple(head.labels), chosen, policy, head.config, asked)
+        asked = runtime.call_options.of({**self.config.options, **(options or {})}, "options")
+        return Decoding(runtime.labels, chosen, policy, runtime.head_config, asked)
 
 
 def documents_in(texts: Iterable[str | Document | Flush]) -> Iterator[Document | Flush]:
@@ -171,7 +180,14 @@ def unknown_piece(vocabulary: PieceVocabulary) -> int | None:
     return piece if named or piece not in vocabulary.cut(["a"])[0] else None
 
 
-def window_pieces(encoder: Encoder, text: TextConfig) -> int:
+class _Reader(Protocol):
+    """An encoder, or a runtime with one."""
+
+    @property
+    def most_pieces(self) -> int | None: ...
+
+
+def window_pieces(encoder: _Reader, text: TextConfig) -> int:
     """Most pieces of a window, special ones included: `text.window`, or the encoder's limit, at most 512."""
     limit = encoder.most_pieces
     if text.window is not None and limit is not None and text.window > limit:
@@ -179,9 +195,9 @@ def window_pieces(encoder: Encoder, text: TextConfig) -> int:
     return text.window or min(512, limit or 512)
 
 
-def word_budget(model: NerModel, vocabulary: PieceVocabulary, config: ModelConfig) -> int:
+def word_budget(encoder: _Reader, vocabulary: PieceVocabulary, config: ModelConfig) -> int:
     """Pieces of a window for words and context: without special pieces."""
-    window = window_pieces(model.encoder, config.text)
+    window = window_pieces(encoder, config.text)
     frame = vocabulary.frame
     budget = window - len(frame.prefix) - len(frame.suffix) - 2
     if budget < 8:

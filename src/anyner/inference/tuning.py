@@ -13,7 +13,7 @@ from anyner.evaluation.scores import NOTHING, Score
 from anyner.fragments import Fragments
 from anyner.inference.proposing import Proposed
 from anyner.inference.recognizer import BATCH_TOKENS, Recognizer
-from anyner.model import NerModel
+from anyner.inference.runtime import Runtime
 from anyner.text.align import WordEntity
 from anyner.text.windows import Window, WindowMerger
 
@@ -57,17 +57,17 @@ class Tuner:
         Batches are small even on a GPU: an untrained head proposes nearly everything.
         """
         batch_tokens = batch_tokens or min(BATCH_TOKENS, self._recognizer.batch_tokens)
-        head, asked = self._recognizer.model.head, self._recognizer.decoding()
-        loosest = {threshold.name: threshold.loosest for threshold in head.config.thresholds()}
+        runtime, asked = self._recognizer.runtime, self._recognizer.decoding()
+        loosest = {threshold.name: threshold.loosest for threshold in runtime.head_config.thresholds()}
         proposed = self._recognizer.proposer.propose(self._windows, replace(asked, thresholds=loosest), batch_tokens)
-        return DocumentsRead(self._recognizer.model, asked, self._gold, self._windows, list(proposed))
+        return DocumentsRead(runtime, asked, self._gold, self._windows, list(proposed))
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentsRead:
     """One model's proposals for documents, to try thresholds on."""
 
-    model: NerModel
+    runtime: Runtime
     decoding: Decoding
     gold: Sequence[_Gold]
     windows: Sequence[Window]
@@ -77,7 +77,7 @@ class DocumentsRead:
         decoding = replace(self.decoding, thresholds=thresholds)
         found: dict[int, list[WordEntity]] = {}
         for batch in self.proposed:
-            found.update(zip(batch.places, self.model.decode(batch.proposals, len(batch.places), decoding), strict=True))
+            found.update(zip(batch.places, self.runtime.decode(batch.proposals, len(batch.places), decoding), strict=True))
         mergers: dict[int, WindowMerger] = {}
         for place, window in enumerate(self.windows):
             mergers.setdefault(window.document, WindowMerger(decoding.policy)).add(window, found[place])
@@ -97,7 +97,7 @@ class DocumentsRead:
 def tuned_on(parts: Sequence[DocumentsRead]) -> Tuned:
     """One set of thresholds for all parts, each read by its own model. Thresholds are tuned one after the other; each takes the
     middle of the range in which F1 hardly changes."""
-    known = max((part.model.head.config for part in parts), key=lambda config: len(config.thresholds()))
+    known = max((part.runtime.head_config for part in parts), key=lambda config: len(config.thresholds()))
     chosen = dict(known.default_thresholds())
     taken = _all_tried(parts, chosen)
     for threshold in known.thresholds():

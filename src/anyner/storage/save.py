@@ -15,7 +15,8 @@ from anyner.errors import AnynerError
 from anyner.inference.config import ModelConfig, WeightFormat
 from anyner.inference.recognizer import Recognizer
 from anyner.storage.files import CONFIG, WEIGHTS, room_for, write_text, write_whole
-from anyner.storage.quantized import sha256_of, to_stored
+from anyner.storage.quantized import to_stored
+from anyner.storage.weights import sha256_of
 
 
 def save(recognizer: Recognizer, folder: str | Path, weights: WeightFormat = "float32", *, overwrite: bool = False) -> Path:

@@ -138,7 +138,7 @@ def _best_of_training(folder: Path) -> RefitConfig:
 
 def _out_of_fold(model: Recognizer, documents: Sequence[Document], passages: bool) -> list[Document]:
     """Everything the model predicts at its loosest thresholds; sentences of one source document are read together."""
-    loosest = {threshold.name: threshold.loosest for threshold in model.model.head.config.thresholds()}
+    loosest = {threshold.name: threshold.loosest for threshold in model.runtime.head_config.thresholds()}
     sources = list(source_documents(documents, 1)) if passages else [[document] for document in documents]
     predicted = model.stream((joined(source) for source in sources), thresholds=loosest, overlap="all")
     return [document for source, whole in zip(sources, predicted, strict=True) for document in parted(whole, source)]

@@ -10,10 +10,10 @@ from torch.overrides import TorchFunctionMode
 from transformers import PreTrainedModel
 
 from anyner.document import Document
+from anyner.encoding.budget import numbers_made
 from anyner.encoding.config import EncoderConfig
 from anyner.encoding.pieces import PieceVocabulary
 from anyner.encoding.pretrained import pretrained_encoder, pretrained_width, width_of
-from anyner.encoding.untrusted import numbers_made
 from anyner.errors import AnynerError
 from anyner.storage.bundled import BUNDLED, bundled_folder, bundled_names
 from anyner.storage.load import is_model_folder, load, read_config

@@ -17,8 +17,8 @@ from accelerate.utils import broadcast_object_list
 from anyner.architectures.draw import Draw
 from anyner.encoding.batch import Batch, training_batch
 from anyner.encoding.examples import Example
-from anyner.inference.proposing import arithmetic
 from anyner.inference.recognizer import Recognizer
+from anyner.inference.torch_runtime import arithmetic
 from anyner.inference.tuning import Tuned, Tuner
 from anyner.storage.files import CONFIG, EPOCHS
 from anyner.training.checkpoint import CHECKPOINT_SECONDS, Place, has_checkpoint, hash_of, restore_checkpoint, write_checkpoint

@@ -80,7 +80,7 @@ class BestModel:
         config = self._recognizer.config
         if tuned is not None:
             config = config.updated({"thresholds": dict(tuned.thresholds)}, CONFIG)
-        save(Recognizer(self._recognizer.model, self._recognizer.vocabulary, config), self._folder, overwrite=True)
+        save(Recognizer(self._recognizer.runtime, self._recognizer.vocabulary, config), self._folder, overwrite=True)
         self._write({"dev": tuned.score.to_json() if tuned is not None else None, "documents": len(self._data.dev)})
 
     def finish(self, outcome: Outcome) -> None:

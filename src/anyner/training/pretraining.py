@@ -26,7 +26,7 @@ from anyner.encoding.pieces import PieceVocabulary
 from anyner.encoding.pretrained import is_encoder_half
 from anyner.errors import AnynerError
 from anyner.inference.batching import batches
-from anyner.inference.proposing import arithmetic
+from anyner.inference.torch_runtime import arithmetic
 from anyner.storage.files import room_for
 from anyner.text.config import TextConfig
 from anyner.text.windows import Pieces, words_of

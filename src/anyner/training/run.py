@@ -21,6 +21,7 @@ from anyner.encoding.untrusted import kept_settings
 from anyner.errors import AnynerError
 from anyner.inference.config import ModelConfig
 from anyner.inference.recognizer import Recognizer
+from anyner.inference.torch_runtime import torch_recognizer
 from anyner.inference.tuning import Tuner
 from anyner.layers.span_classifier import SpanScores
 from anyner.model import NerModel
@@ -141,7 +142,7 @@ def build(recipe: Recipe, data: Splits) -> tuple[Recognizer, list[Example], Data
         overlap=strictest_policy(entities, head_config.shapes()) if recipe.overlap == "auto" else recipe.overlap,
         seed=recipe.training.seed,
     )
-    recognizer = Recognizer(model, vocabulary, config, recipe.training.precision)
+    recognizer = torch_recognizer(model, vocabulary, config, recipe.training.precision)
     return recognizer, training_examples(recognizer, data, entities, recipe.data.oversample_discontinuous, check), check
 
 

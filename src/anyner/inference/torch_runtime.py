@@ -1,0 +1,95 @@
+"""Runs a model with torch: for training, for GPUs, and for whatever has no graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from anyner.architectures.decode import HostProposals
+from anyner.architectures.draw import Draw
+from anyner.architectures.settings import Decoding, HeadConfig, Options
+from anyner.encoding.batch import batch_of
+from anyner.encoding.pieces import PieceVocabulary
+from anyner.inference.config import ModelConfig, Precision
+from anyner.inference.recognizer import BATCH_TOKENS, CPU_BATCH_TOKENS, GPU_BATCH_TOKENS, Recognizer
+from anyner.model import NerModel
+from anyner.text.align import WordEntity
+from anyner.text.windows import Window
+
+_DEFAULT_TOKENS = {"cpu": CPU_BATCH_TOKENS, "cuda": GPU_BATCH_TOKENS}
+_KERNELS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+"""Not cuDNN's, which builds a plan for every new shape, a second each; nearly every batch of text has a new shape."""
+
+
+class TorchRuntime:
+    def __init__(self, model: NerModel, vocabulary: PieceVocabulary, seed: int, precision: Precision) -> None:
+        self.model = model
+        self.vocabulary = vocabulary
+        self.draw = Draw(seed)
+        self.precision = precision
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.model.head.labels
+
+    @property
+    def head_config(self) -> HeadConfig:
+        return self.model.head.config
+
+    @property
+    def call_options(self) -> type[Options]:
+        return self.model.head.CallOptions
+
+    @property
+    def most_pieces(self) -> int | None:
+        return self.model.encoder.most_pieces
+
+    @property
+    def batch_tokens(self) -> int:
+        return _DEFAULT_TOKENS.get(self.device.type, BATCH_TOKENS)
+
+    def propose(self, windows: Sequence[Window], decoding: Decoding) -> HostProposals:
+        """A model in training stays in it."""
+        training = self.model.training
+        if training:  # walking all modules takes a tenth of the time of a short sentence
+            self.model.eval()
+        # Inference mode is a tenth faster for one sentence on a CPU. But under autocast it converts every weight at each use,
+        # and tensors that a module caches in it cannot be used in training.
+        slower = training or in_bfloat16(self.device, self.precision)
+        try:
+            with torch.no_grad() if slower else torch.inference_mode(), arithmetic(self.device, self.precision):
+                batch = batch_of(windows, self.vocabulary.frame, self.model.encoder.shapes).to(self.device)
+                return self.model.propose(batch, decoding, self.draw).on_host()
+        finally:
+            if training:
+                self.model.train()
+
+    def decode(self, proposals: HostProposals, sentences: int, decoding: Decoding) -> list[list[WordEntity]]:
+        return self.model.decode(proposals, sentences, decoding)
+
+
+def torch_recognizer(
+    model: NerModel, vocabulary: PieceVocabulary, config: ModelConfig, precision: Precision = "auto"
+) -> Recognizer:
+    """A recognizer that runs the model itself."""
+    return Recognizer(TorchRuntime(model, vocabulary, config.seed, precision), vocabulary, config)
+
+
+@contextmanager
+def arithmetic(device: torch.device, precision: Precision = "auto") -> Iterator[None]:
+    """Sets the precision of matrix products, and attention kernels that need no set-up for a new shape."""
+    autocast = torch.autocast(device.type, dtype=torch.bfloat16) if in_bfloat16(device, precision) else nullcontext()
+    with sdpa_kernel(_KERNELS), autocast:
+        yield
+
+
+def in_bfloat16(device: torch.device, precision: Precision) -> bool:
+    fast = device.type == "cuda" and torch.cuda.is_bf16_supported()
+    return precision == "bfloat16" or (precision == "auto" and fast)

@@ -1,0 +1,113 @@
+"""A model folder -> the model in torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from anyner.architectures.registry import head_class
+from anyner.encoding.budget import Budget, budget_of
+from anyner.encoding.encoder import Encoder
+from anyner.encoding.pieces import PieceVocabulary
+from anyner.encoding.pretrained import encoder_from_config
+from anyner.encoding.shapes import ShapeVocabulary
+from anyner.encoding.stored import stored_shapes
+from anyner.errors import AnynerError, first_line, printable
+from anyner.inference.config import ModelConfig, Precision
+from anyner.inference.recognizer import Recognizer
+from anyner.inference.torch_runtime import torch_recognizer
+from anyner.model import NerModel
+from anyner.storage.files import CONFIG
+from anyner.storage.format import current_name
+from anyner.storage.weights import read_weights, weights_file, whole_shapes
+
+_PARTS = {"pretrained": "encoder", "encoder": "word layer", "head": "head"}
+_LONGEST_NAME = 300
+_FILLING = frozenset(
+    {"normal_", "uniform_", "trunc_normal_", "kaiming_normal_", "kaiming_uniform_", "xavier_normal_", "xavier_uniform_"}
+)
+"""By name: they are methods of tensors, functions of torch.nn.init, and what transformers puts in place of these."""
+
+
+class Unfilled(TorchFunctionMode):
+    """Inside, tensors that would be filled with random numbers stay as they are: only for weights that are all replaced.
+
+    Drawing random weights takes longer than reading the stored ones.
+    """
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        named = kwargs or {}
+        if getattr(func, "__name__", "") in _FILLING:
+            return args[0] if args else named["tensor"]
+        return func(*args, **named)
+
+
+def loaded(folder: Path, config: ModelConfig, device: str | torch.device | None, precision: Precision) -> Recognizer:
+    """The model of a folder, on a GPU when there is one."""
+    where = usable_device(device)
+    model, vocabulary = model_in(folder, config), PieceVocabulary.load(folder)
+    vocabulary.check_fits(model.encoder.tables.tokens.num_embeddings, str(folder))
+    return torch_recognizer(model.to(where).eval(), vocabulary, config, precision)
+
+
+def usable_device(named: str | torch.device | None) -> torch.device:
+    if named is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.empty(0, device=named).device
+    except (RuntimeError, AssertionError) as error:  # an AssertionError is what a torch without CUDA raises
+        raise AnynerError(f"device {str(named)!r} cannot be used: {first_line(error)}") from None
+
+
+def model_in(folder: Path, config: ModelConfig) -> NerModel:
+    """Built only as large as the stored weights are, compared with them by name and shape, and then filled."""
+    path = weights_file(folder)
+    shapes = whole_shapes(stored_shapes(path), str(path))
+    stored = {current_name(config.architecture, name): shape for name, shape in shapes.items()}
+    model = _built(config, folder, budget_of(stored.values()))
+    wanted = {name: tuple(weight.shape) for name, weight in model.state_dict().items()}
+    for name in (*wanted, *stored):
+        if stored.get(name) != wanted.get(name):
+            raise AnynerError(f"{path}: does not fit {CONFIG}: {_difference(name, stored.get(name), wanted.get(name))}")
+    weights = {current_name(config.architecture, name): own for name, own in read_weights(path, config.weights_sha256).items()}
+    for name, own in model.state_dict().items():
+        if own.is_floating_point() != (weights[name].dtype.kind == "f"):
+            raise AnynerError(f"{path}: does not fit {CONFIG}: {name} is stored as {weights[name].dtype}")
+    model.load_state_dict({name: torch.from_numpy(weight) for name, weight in weights.items()})
+    return model
+
+
+def _difference(name: str, stored: tuple[int, ...] | None, wanted: tuple[int, ...] | None) -> str:
+    if stored is None or wanted is None:
+        return f"{printable(name[:_LONGEST_NAME])} is {'missing' if stored is None else 'unexpected'}"
+    return f"size mismatch for {name}: {list(stored)} is stored, not {list(wanted)}"
+
+
+def _built(config: ModelConfig, folder: Path, budget: Budget) -> NerModel:
+    path = folder / CONFIG
+    head_type = head_class(config.architecture)
+    head_config = head_type.Config.of(config.head, f"{path}: head")
+    if config.thresholds.keys() != head_config.default_thresholds().keys():
+        wanted = ", ".join(head_config.default_thresholds()) or "none"
+        raise AnynerError(f"{path}: 'thresholds': {config.architecture} has {wanted}")
+    shapes = ShapeVocabulary.load(folder) if config.encoder.word_shapes else None
+    part = "pretrained"
+    try:
+        with budget, Unfilled():
+            pretrained = encoder_from_config(config.pretrained)
+            part = "encoder"
+            encoder = Encoder(config.encoder, pretrained, shapes)
+            part = "head"
+            return NerModel(encoder, head_type(head_config, config.labels, encoder))
+    except AnynerError as error:
+        raise AnynerError(f"{folder}: {error}") from None
+    except Exception as error:  # every encoder checks its settings in its own way
+        if part == "head" and isinstance(error, AssertionError):  # settings that a training fills in
+            raise AnynerError(f"{path}: 'head' lacks settings that every trained model has") from None
+        raise AnynerError(f"{path}: {part!r}: no {_PARTS[part]} can be built: {first_line(error)}") from None
