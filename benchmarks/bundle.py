@@ -147,11 +147,15 @@ def main() -> None:
     began_with["command"] = without_local_paths(_without_renames(began_with["command"]), names, "the command")
     training_command = without_local_paths(arguments.training_command, names, "--training-command")
     trained, folder = Path(arguments.model), BUNDLED / arguments.name
-    large = None if trained.resolve() == folder else anyner.load(trained, device=arguments.device, precision="float32")
+    large = (
+        None
+        if trained.resolve() == folder
+        else anyner.load(trained, device=arguments.device, precision="float32", runtime="torch")
+    )
     if large:
         store(large, trained / RECIPE, folder, names)
     began = time.perf_counter()
-    small = anyner.load(folder, device=arguments.device, precision="float32")
+    small = anyner.load(folder, device=arguments.device, precision="float32", runtime="torch")
     result = {
         **began_with,
         "name": arguments.name,

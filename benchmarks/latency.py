@@ -28,7 +28,7 @@ import anyner
 for name in sys.argv[2:]:
     importlib.import_module(name)
 began = time.perf_counter()
-anyner.load(sys.argv[1], device="cpu")
+anyner.load(sys.argv[1], device="cpu", runtime="torch")
 seconds = time.perf_counter() - began
 print(seconds, *(name for name, module in sys.modules.items() if getattr(module, "__spec__", None)))
 """
@@ -75,7 +75,7 @@ def load_seconds(name: str, runs: int) -> float:
 def measured(name: str, repeats: int, runs: int) -> dict[str, Any]:
     card = yaml.safe_load((ROOT / "benchmarks/bundled" / f"{name}.yaml").read_text(encoding="utf-8"))
     texts = [one["text"] for one in card["sentences"]]
-    model = anyner.load(name, device="cpu", precision="float32")
+    model = anyner.load(name, device="cpu", precision="float32", runtime="torch")
     costs = [[sentence_cost(model, text, repeats) for text in texts] for _ in range(runs)]
     ratios = [sum(one.entities for one in run) / sum(one.encoder for one in run) for run in costs]
     by_sentence = [median(one.entities / one.encoder for one in runs_of_one) for runs_of_one in zip(*costs, strict=True)]

@@ -229,7 +229,7 @@ def _entrant(model: Path, cell: Cell) -> Entrant:
     test = next(iter(sorted(Path(f"data/{cell.corpus}").glob("test.jsonl*"))), None)
     if test is None:
         raise AnynerError(f"data/{cell.corpus}: has no test documents")
-    return Entrant(anyner.load(model), anyner.read(str(test)).documents, cell.corpus)
+    return Entrant(anyner.load(model, runtime="torch"), anyner.read(str(test)).documents, cell.corpus)
 
 
 def everything(arguments: Namespace) -> None:

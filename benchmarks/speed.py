@@ -154,7 +154,9 @@ def main() -> None:
     arguments = parser.parse_args()
     import_plugins(arguments.plugin)
     documents = anyner.read(arguments.corpus).documents
-    entrant = Entrant(anyner.load(arguments.model), documents, corpus_name(arguments.corpus), arguments.batch_tokens)
+    entrant = Entrant(
+        anyner.load(arguments.model, runtime="torch"), documents, corpus_name(arguments.corpus), arguments.batch_tokens
+    )
     (measured,) = speeds([entrant], arguments.repeats)
     print(json.dumps(measured, indent=1))
     write_result(measured, arguments.output)

@@ -47,7 +47,7 @@ Documents = tuple[Document, ...]
 
 
 def sweep(arguments: Namespace) -> None:
-    recognizer = anyner.load(arguments.model)
+    recognizer = anyner.load(arguments.model, runtime="torch")
     documents = with_neighbours(recognizer, anyner.read(arguments.corpus).documents)
     measured = {
         **header("diffusion"),
@@ -76,7 +76,7 @@ def over_seeds(model: str, documents: Documents, count: int) -> dict[str, Any]:
     """F1 with other noise in prediction."""
     f1 = []
     for seed in range(count):
-        recognizer = anyner.load(model)
+        recognizer = anyner.load(model, runtime="torch")
         recognizer.runtime.draw = Draw(seed)
         found = list(recognizer.stream([document.with_entities(()) for document in documents]))
         f1.append(evaluate_documents(documents, found).strict.f1)
@@ -111,7 +111,7 @@ def swaps(recognizer: Recognizer, documents: Documents) -> list[dict[str, Any]]:
 
 @torch.inference_mode()
 def trace(arguments: Namespace) -> None:
-    recognizer = anyner.load(arguments.model, device="cpu")
+    recognizer = anyner.load(arguments.model, device="cpu", runtime="torch")
     head, draw = recognizer.model.eval().head, recognizer.runtime.draw
     options = recognizer.decoding({"steps": arguments.steps}).options
     assert isinstance(head, Head) and isinstance(options, DiffusionOptions)

@@ -59,7 +59,7 @@ Documents = tuple[Document, ...]
 
 
 def stage(arguments: Namespace) -> None:
-    recognizer = anyner.load(arguments.model)
+    recognizer = anyner.load(arguments.model, runtime="torch")
     documents = tuple(document for path in arguments.corpus for document in anyner.read(path).documents)
     measured = {
         **header("locate_label"),

@@ -52,7 +52,7 @@ def compare(arguments: Namespace) -> None:
         "models": {},
     }
     for folder in arguments.models:
-        recognizer = anyner.load(folder)
+        recognizer = anyner.load(folder, runtime="torch")
         read = with_neighbours(recognizer, documents)
         head = recognizer.model.eval().head
         measured["models"][recognizer.config.architecture] = {
@@ -119,7 +119,7 @@ def decoder_memory(decoder: Decoder, device: torch.device) -> list[dict[str, Any
 
 
 def sentence(arguments: Namespace) -> None:
-    recognizer = anyner.load(arguments.model)
+    recognizer = anyner.load(arguments.model, runtime="torch")
     found = recognizer.predict(arguments.text)
     window = recognizer.windows([found])[0]
     entities = to_words(found.entities, window.starts, window.ends).entities

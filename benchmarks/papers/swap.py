@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from anyner.architectures.diffusion_ner.head import Head
-from anyner.architectures.diffusion_ner.schedule import to_spans, to_states
+from anyner.architectures.diffusion_ner.spans import to_spans, to_states
 from anyner.architectures.draw import Draw
 from anyner.encoding.encoder import States
 from anyner.layers.contiguous import EntityRows

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from anyner.architectures.settings import ReadSpanClassifierConfig
+from anyner.architectures.settings import ReadSpanClassifierConfig, least_before_rescoring
 from anyner.architectures.spans import span_classifier_of
 from anyner.encoding.batch import training_batch
 from anyner.encoding.examples import Example, WindowSoftLabels, gold_of
@@ -16,7 +16,6 @@ from anyner.layers.span_classifier import (
     Boundaries,
     SpanClassifier,
     dense_span_loss,
-    least_before_rescoring,
     rescored,
 )
 from anyner.layers.spanpool import Spans

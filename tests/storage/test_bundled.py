@@ -16,10 +16,12 @@ import torch
 import yaml
 
 import anyner
+from anyner.encoding.untrusted import read_json
 from anyner.evaluation.evaluate import evaluate_documents
 from anyner.inference.recognizer import Recognizer
 from anyner.storage.bundled import bundled_folder, bundled_names
 from anyner.storage.files import CARD, CONFIG, RECIPE
+from anyner.storage.graph import INDEX, PARITY, graph_file
 from anyner.storage.load import find
 from anyner.text.lines import line_starts
 from anyner.training.config import Recipe
@@ -74,7 +76,15 @@ def test_it_is_small_and_holds_nothing_but_the_model(folder: Path) -> None:
     files = {file.name: file.stat().st_size for file in folder.rglob("*") if file.is_file()}
     assert sum(files.values()) <= MOST_BYTES
     shapes = {"features.json"} if folder.name == "general-en" else set()
-    assert files.keys() == {CONFIG, "model.safetensors", "tokenizer.json", "tokenizer_config.json", RECIPE, CARD} | shapes
+    steps = {INDEX, PARITY, *map(graph_file, read_json(folder / INDEX)["weights"])}
+    own = {CONFIG, "model.safetensors", "tokenizer.json", "tokenizer_config.json", RECIPE, CARD}
+    assert files.keys() == own | steps | shapes
+
+
+def test_its_graph_holds_for_its_settings_and_was_checked(folder: Path, model: Recognizer) -> None:
+    assert not hasattr(model.runtime, "model"), "it runs without torch where nothing else is asked for"
+    found = read_json(folder / PARITY)
+    assert found["differing"] == 0 and found["largest_difference"] <= 1e-4 and found["entities"] > 100
 
 
 @pytest.mark.parametrize("file", [CONFIG, RECIPE, CARD, "tokenizer_config.json"])
@@ -120,7 +130,7 @@ def test_a_new_process_loads_them_and_predicts_soon() -> None:
 
 
 def test_a_training_starts_from_its_encoder_without_network(
-    folder: Path, model: Recognizer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def cut_off(*_: object) -> None:
         raise AssertionError("asked for the network")
@@ -130,7 +140,7 @@ def test_a_training_starts_from_its_encoder_without_network(
     changes += [f"encoder.source=bundled:{folder.name}"]
     trained = anyner.load(anyner.train(ROOT / "recipes/biaffine/demo-bundled.yaml", tmp_path / "new", changes=changes).folder)
     assert "Symptom" in trained.config.labels
-    own = dict(model.model.encoder.pretrained.named_parameters())
+    own = dict(anyner.load(folder, device="cpu", runtime="torch").model.encoder.pretrained.named_parameters())
     for name, weight in trained.model.encoder.pretrained.named_parameters():
         assert torch.allclose(weight.cpu(), own[name], atol=1e-6), name
 

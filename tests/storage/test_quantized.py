@@ -13,7 +13,7 @@ from torch import Tensor
 
 from anyner.errors import AnynerError
 from anyner.storage.quantized import to_stored
-from anyner.storage.weights import read_weights
+from anyner.storage.weights import Weights
 
 TABLE = torch.randn(80, 64, generator=torch.Generator().manual_seed(0))
 WEIGHTS = {"table": TABLE, "bias": torch.linspace(-3, 3, 64), "small": torch.eye(5), "count": torch.tensor([7])}
@@ -24,7 +24,7 @@ def read_back(stored: Mapping[str, Tensor]) -> dict[str, Tensor]:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "m.safetensors"
         save_file(dict(stored), path)
-        return {name: torch.from_numpy(weight) for name, weight in read_weights(path, None).items()}
+        return {name: torch.from_numpy(weight) for name, weight in Weights(path).items()}
 
 
 def test_float32_comes_back_exactly() -> None:

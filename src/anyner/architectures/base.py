@@ -6,7 +6,7 @@ A new architecture is one folder beside this file with `config.py`, `head.py` an
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -47,6 +47,17 @@ class Proposals:
         for device in {tensor.device for tensor in fields.values() if tensor.is_cuda}:
             torch.cuda.current_stream(device).synchronize()
         return {name: (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy() for name, tensor in host.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A function of tensors that can be exported: it gives its outputs by name."""
+
+    function: Callable[..., Mapping[str, Tensor]]
+    examples: Mapping[str, Tensor]
+    """Of its inputs, by name; every size that varies is at least 2 in them."""
+    varying: Mapping[str, tuple[int, ...]]
+    """The dimensions of each input whose size may be any."""
 
 
 class Head(nn.Module):
@@ -96,6 +107,17 @@ class Head(nn.Module):
 
         What `decoding.thresholds` would hide need not be proposed: they decide how much work is done.
         """
+
+    def read(self, states: States) -> Mapping[str, Tensor] | None:
+        """The first step of an exported model: what `numpy_head.py` needs to have computed once a batch, by name.
+
+        None: the model cannot be exported, and runs in torch only.
+        """
+        return None
+
+    def steps(self) -> Mapping[str, Step]:
+        """The steps that an exported model has besides, by name."""
+        return {}
 
     @staticmethod
     @abstractmethod

@@ -48,6 +48,20 @@ class GenerationOptions(SpanClassifierOptions):
         return 1 + (reached[..., 1:] >= self.more * reached[..., :-1]).long().cumprod(-1).sum(-1)
 
 
+def number_of_entities(counts: NDArray[np.float32], more: float | Literal["argmax"]) -> Integers:
+    """`GenerationOptions.number_of_entities` in numpy."""
+    import numpy as np
+
+    from anyner.architectures.numpy_spans import softmax
+
+    if more == "argmax":
+        likeliest: Integers = counts[..., 1:].argmax(-1) + 1
+        return likeliest
+    reached = softmax(counts[..., 1:], -1)[..., ::-1].cumsum(-1)[..., ::-1]  # (…, O) that 1, 2 … or more start there
+    number: Integers = 1 + np.cumprod(reached[..., 1:] >= more * reached[..., :-1], axis=-1).sum(-1)
+    return number
+
+
 class GenerationConfig(HeadConfig):
     FARTHEST_IN_WORDS: ClassVar[bool]
     """Whether `farthest` counts words even where entities are spelt in pieces."""

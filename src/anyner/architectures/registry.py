@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from anyner.errors import AnynerError
 
 if TYPE_CHECKING:
     from anyner.architectures.base import Head
+    from anyner.architectures.numpy_head import NumpyHead
 
 ENTRY_POINTS = "anyner.architectures"
 """A third party registers `name = "package.folder"` here; the folder has `config.Config` and `head.Head` as ours do."""
@@ -47,6 +49,15 @@ def config_class(name: str) -> type[HeadConfig]:
 
 def head_class(name: str) -> type[Head]:
     found: type[Head] = import_module(_module(name) + ".head").Head
+    return found
+
+
+def numpy_head_class(name: str) -> type[NumpyHead]:
+    """The head without torch, of an architecture that can be exported."""
+    module = _module(name) + ".numpy_head"
+    if find_spec(module) is None:
+        raise AnynerError(f"{name} runs in torch only: it has no numpy_head.py")
+    found: type[NumpyHead] = import_module(module).NumpyHead
     return found
 
 

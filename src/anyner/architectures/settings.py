@@ -172,6 +172,11 @@ def least_span_score(thresholds: Mapping[str, float]) -> float:
     return min(least, thresholds.get("discontinuous", 1.0) ** 3)
 
 
+def least_before_rescoring(least: float, share: float) -> float:
+    """What a score must be at least to reach `least` after rescoring, a probability being at most 1."""
+    return float(least ** (1 / (1 - share)))
+
+
 def with_preset(
     config: type[HeadConfig], head: Mapping[str, Any], options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:

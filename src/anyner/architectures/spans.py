@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
-from anyner.architectures.base import Head, Losses, LossPart, Proposals
+from anyner.architectures.base import Head, Losses, LossPart, Proposals, Step
 from anyner.architectures.settings import (
     Decoding,
     ReadSpanClassifierConfig,
@@ -75,6 +77,24 @@ def best_fragments(probability: Tensor, labels: int, least: float) -> tuple[Tens
 
 def fragment_pairs_of(config: SpanHeadConfig, word_width: int, labels: int) -> FragmentPairs | None:
     return FragmentPairs(word_width, PAIR_WIDTH, labels, dropout=PAIR_DROPOUT) if config.fragments else None
+
+
+def pair_steps(pairs: FragmentPairs | None) -> Mapping[str, Step]:
+    """The step of an exported model that joins fragments."""
+    if pairs is None:
+        return {}
+    examples = {"words": torch.zeros(2, 3, pairs.read.in_features), "pairs": torch.zeros(4, 5, dtype=torch.long)}
+    logits = Step(lambda words, pairs_: {"logits": pairs(words, pairs_)}, examples, {"words": (0, 1), "pairs": (0,)})
+    return {"pairs": logits}
+
+
+def span_tables(head: Head, states: States) -> Mapping[str, Tensor]:
+    """What an exported model says of all spans, where it has a span classifier: their logits."""
+    classifier = head.span_classifier
+    if classifier is None:
+        return {}
+    fragments = {"fragment_table": classifier.fragments(states.words)} if classifier.fragments is not None else {}
+    return {"span_table": classifier.spans(states.words), **fragments}
 
 
 def in_spans(pairs: FragmentPairs | None, states: States, gold: Gold) -> tuple[Gold, Losses]:

@@ -33,23 +33,32 @@ def info(
 def _installation() -> list[tuple[str, object]]:
     from importlib.metadata import version
 
-    import torch
-
     from anyner.architectures.registry import names
     from anyner.storage.bundled import bundled_names
 
-    gpus = [f"cuda:{number} ({torch.cuda.get_device_name(number)})" for number in range(torch.cuda.device_count())]
-    gpus += ["mps"] if torch.backends.mps.is_available() else []
     return [
         ("anyner", __version__),
         ("python", platform.python_version()),
-        ("torch", torch.__version__),
-        ("transformers", version("transformers")),
+        ("onnxruntime", version("onnxruntime")),
+        *_torch(),
         ("platform", platform.platform()),
-        ("devices", ", ".join([*gpus, f"cpu ({torch.get_num_threads()} threads)"])),
         ("architectures", ", ".join(names())),
         ("bundled models", ", ".join(bundled_names()) or "none"),
     ]
+
+
+def _torch() -> list[tuple[str, object]]:
+    """What models in torch run with, where it is installed."""
+    from importlib.metadata import version
+
+    try:
+        import torch
+    except ModuleNotFoundError:
+        return [("torch", "not installed: pip install 'anyner[train]'"), ("devices", "cpu")]
+    gpus = [f"cuda:{number} ({torch.cuda.get_device_name(number)})" for number in range(torch.cuda.device_count())]
+    gpus += ["mps"] if torch.backends.mps.is_available() else []
+    threads = f"cpu ({torch.get_num_threads()} threads)"
+    return [("torch", torch.__version__), ("transformers", version("transformers")), ("devices", ", ".join([*gpus, threads]))]
 
 
 def _model(name: str) -> list[tuple[str, object]]:

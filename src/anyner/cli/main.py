@@ -19,6 +19,9 @@ _INTERRUPTED, _PIPE_CLOSED = 130, 141
 """Exit codes as a shell gives them for the signals INT and PIPE."""
 
 
+_TRAIN_ONLY = frozenset({"torch", "transformers", "accelerate", "scipy", "filelock", "onnx", "onnx_ir", "onnxscript"})
+"""What prediction on a CPU does without."""
+
 COMMANDS = {
     "predict": "Find entities in texts.",
     "train": "Train a model; the best epoch on dev is kept.",
@@ -26,6 +29,7 @@ COMMANDS = {
     "cross-validate": "Train K folds; write out-of-fold predictions (soft labels) and the best epoch and thresholds.",
     "evaluate": "Score a model on a corpus.",
     "compare": "Compare two models, or two files of predictions, on a corpus.",
+    "export": "Add the graph of a model to its folder, for prediction without torch.",
     "inspect": "Show what is in a corpus, and what is wrong with it.",
     "convert": "Write a corpus in another format.",
     "models": "List the models that come with this installation.",
@@ -65,6 +69,10 @@ class CommandGroup(TyperGroup):
             return result
         except AnynerError as error:
             _stop(str(error))
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] not in _TRAIN_ONLY:
+                raise
+            _stop(f"this needs {error.name}, which is not installed: pip install 'anyner[train]'")
         except KeyboardInterrupt:
             _stop("stopped", _INTERRUPTED)
         except BrokenPipeError:

@@ -13,7 +13,7 @@ from transformers import PreTrainedModel
 
 from anyner.encoding.batch import Batch
 from anyner.encoding.config import EncoderConfig
-from anyner.encoding.pooling import pool
+from anyner.encoding.pooling import pool, take
 from anyner.encoding.shapes import ShapeVocabulary
 from anyner.text.windows import Window
 
@@ -158,12 +158,33 @@ class WordLayer(nn.Module):
             return self.joined(words)  # type: ignore[no-any-return]
         if self.lstm is None:
             return words  # type: ignore[no-any-return]
+        if torch.compiler.is_exporting():
+            return bidirectional(self.lstm, words, batch.word_mask)
         # sorted here because pack_padded_sequence would make the host wait for the device
         lengths = torch.tensor(sorted(batch.lengths, reverse=True))
         packed = pack_padded_sequence(words.index_select(0, batch.longest_first), lengths, batch_first=True)
         output, _ = self.lstm(packed)
         words, _ = pad_packed_sequence(output, batch_first=True, total_length=words.shape[1])
         return self.dropout(words.index_select(0, batch.in_place))  # type: ignore[no-any-return]
+
+
+def bidirectional(lstm: nn.LSTM, words: Tensor, mask: Tensor) -> Tensor:
+    """What the BiLSTM gives for padded words (B, M, d), by plain ones in each direction, as a graph can have them.
+
+    For the second each row is turned around, without its padding.
+    """
+    length, place = mask.sum(1, keepdim=True), torch.arange(words.shape[1], device=words.device)  # (B, 1), (M,)
+    backwards = torch.where(place < length, length - 1 - place, place)  # (B, M)
+    for layer in range(lstm.num_layers):
+        sides = []
+        for suffix in ("", "_reverse"):
+            names = (f"{name}_l{layer}{suffix}" for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
+            start = words.new_zeros(1, words.shape[0], lstm.hidden_size)
+            rows = take(words, backwards) if suffix else words
+            own = torch.lstm(rows, (start, start), [getattr(lstm, name) for name in names], True, 1, 0.0, False, False, True)[0]
+            sides.append(take(own, backwards) if suffix else own)
+        words = torch.cat(sides, dim=-1)
+    return words
 
 
 def _mapped_back(width: int, piece_width: int) -> nn.Linear:

@@ -24,7 +24,7 @@ from anyner.errors import AnynerError, first_line
 from anyner.text.windows import Pieces
 
 _REMEMBERED = 200_000
-_MOST_PIECES = 64
+LONGEST_WORD = 64
 """A word of more pieces keeps its first three quarters and its end: ten thousand letters in a row are a word, not a document."""
 _LONGEST_UNKNOWN = 64
 """A longer word that becomes one unknown piece was not read: WordPiece gives up at 100 letters."""
@@ -94,7 +94,7 @@ class PieceVocabulary:
         self.frame = _frame(tokenizer, pad, unknown)
         self._reserved = {piece for piece, token in tokenizer.get_added_tokens_decoder().items() if token.special}
         self._known: dict[str, Pieces] = {}
-        self._most = _MOST_PIECES
+        self._most = LONGEST_WORD
 
     def limit(self, pieces: int) -> None:
         """No word may have more pieces than fit into a window."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -10,7 +12,7 @@ from anyner.encoding.config import Pooling
 
 def take(rows: Tensor, index: Tensor) -> Tensor:
     """Rows (B, S, d) at index (B, M) -> (B, M, d). Copies whole rows, where `gather` would copy single numbers."""
-    flat = index + torch.arange(len(rows), device=rows.device)[:, None] * rows.shape[1]  # (B, M)
+    flat = index + torch.arange(rows.shape[0], device=rows.device)[:, None] * rows.shape[1]  # (B, M)
     return rows.flatten(0, 1).index_select(0, flat.flatten()).view(*index.shape, rows.shape[-1])
 
 
@@ -49,11 +51,12 @@ def maxima(rows: Tensor, longest: int) -> Tensor:
     levels = [rows]
     for power in range(max(longest, 1).bit_length() - 1):
         below, step = levels[-1], 1 << power
-        levels.append(torch.cat([torch.maximum(below[:, :-step], below[:, step:]), below[:, -step:]], dim=1))
+        later = torch.nn.functional.pad(below, (0, 0, 0, step), value=-math.inf)[:, step:]  # what begins `step` rows later
+        levels.append(torch.maximum(below, later))
     return torch.stack(levels, dim=1)
 
 
 def entries(first: Tensor, last: Tensor) -> tuple[Tensor, Tensor]:
     """The table's level for each range, and the start of its second entry; the first starts at `first`."""
     level = torch.log2((last - first + 1).float()).floor().long()
-    return level, last + 1 - (1 << level)
+    return level, last + 1 - 2**level

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from anyner.layers.sequences import Sequences
+from anyner.layers.sequences import Placed
 
 Activation = Literal["gelu", "gelu_new", "relu", "silu"]
 Part = Callable[[Tensor], Tensor]
@@ -71,7 +71,7 @@ class Decoder(nn.Module):
         """Of sentences (B, S, memory width), where `mask` (B, S) is not False."""
         return Memory(tuple(layer.to_memory.remembered(states) for layer in self.each_layer), mask)
 
-    def forward(self, inputs: Tensor, at: Sequences, memory: Memory, causal: bool = True, past: Past | None = None) -> Tensor:
+    def forward(self, inputs: Tensor, at: Placed, memory: Memory, causal: bool = True, past: Past | None = None) -> Tensor:
         """Of sequences `at` their places: (N, T, w) -> (N, T, w); `causal`: no position sees a later one.
 
         With a `past`, for prediction only, T is 1: the position of that number, which is written into the cache.
@@ -108,9 +108,7 @@ class Layer(nn.Module):
         self.among_norm, self.memory_norm, self.feed_norm = new_norm(shape), new_norm(shape), new_norm(shape)
         self.dropout = nn.Dropout(shape.dropout)
 
-    def forward(
-        self, states: Tensor, look: Part, sequences: Sequences, known: tuple[Tensor, Tensor], mask: Tensor | None
-    ) -> Tensor:
+    def forward(self, states: Tensor, look: Part, sequences: Placed, known: tuple[Tensor, Tensor], mask: Tensor | None) -> Tensor:
         states = self._added(states, self.among_norm, look)
         states = self._added(states, self.memory_norm, lambda seen: self.to_memory(seen, sequences, *known, mask))
         return self._added(states, self.feed_norm, self.feed)
@@ -155,8 +153,10 @@ class SelfAttention(Attention):
             number, (keys, values) = past
             keys[:, :, number], values[:, :, number] = key[:, :, 0], value[:, :, 0]
             key, value = keys[:, :, : number + 1], values[:, :, : number + 1]
-        parts = zip(*(torch.split(part, _MOST_SEQUENCES) for part in (query, key, value)), strict=True)
         hidden = causal and bias is None and past is None
+        if torch.compiler.is_exporting():  # to a CPU
+            return self.output(self.told(query, key, value, bias, hidden))  # type: ignore[no-any-return]
+        parts = zip(*(torch.split(part, _MOST_SEQUENCES) for part in (query, key, value)), strict=True)
         told = [self.told(asked, known, said, bias, hidden) for asked, known, said in parts]
         return self.output(told[0] if len(told) == 1 else torch.cat(told))  # type: ignore[no-any-return]
 
@@ -173,7 +173,7 @@ class CrossAttention(Attention):
         key, value = self.by_head(self.known(states))
         return key, value
 
-    def forward(self, states: Tensor, sequences: Sequences, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+    def forward(self, states: Tensor, sequences: Placed, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
         (query,) = self.by_head(sequences.to_grid(self.asking(states)))  # (B, heads, most * T, head width)
         told = self.told(query, key, value, mask[:, None, None] if mask is not None else None)  # (B, most * T, inner)
         return self.output(sequences.from_grid(told, states.shape[1]))  # type: ignore[no-any-return]

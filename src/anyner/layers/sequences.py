@@ -4,11 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
+
+
+class Placed(Protocol):
+    """Sequences with the sentences that they are in."""
+
+    @property
+    def sentence(self) -> Tensor: ...  # (N,)
+
+    def to_grid(self, states: Tensor) -> Tensor:
+        """(N, T, w) -> (B, most * T, w): sequences of a sentence behind each other, zeros where there is none."""
+
+    def from_grid(self, grid: Tensor, steps: int) -> Tensor:
+        """(B, most * T, w) -> (N, T, w)"""
+
+
+@dataclass(frozen=True, slots=True)
+class SequencesInGraph:
+    """The same where no number is known before the graph runs."""
+
+    sentence: Tensor  # (N,)
+    place: Tensor  # (N,) in the grid, flat
+    grid: Tensor  # (B, most) the sequence there, N: none
+
+    def to_grid(self, states: Tensor) -> Tensor:
+        padded = functional.pad(states, (0, 0, 0, 0, 0, 1))  # (N + 1, T, w)
+        return padded.index_select(0, self.grid.flatten()).reshape(self.grid.shape[0], -1, states.shape[2])
+
+    def from_grid(self, grid: Tensor, steps: int) -> Tensor:
+        return grid.reshape(-1, steps, grid.shape[-1]).index_select(0, self.place)
 
 
 @dataclass(frozen=True, slots=True)

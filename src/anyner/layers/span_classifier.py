@@ -214,11 +214,6 @@ def rescored(score: Tensor, probability: Tensor, share: float) -> Tensor:
     return score.clamp(min=0.0) ** (1 - share) * probability**share
 
 
-def least_before_rescoring(least: float, share: float) -> float:
-    """What a score must be at least to reach `least` after rescoring, a probability being at most 1."""
-    return float(least ** (1 / (1 - share)))
-
-
 def dense_span_loss(logits: Tensor, word_mask: Tensor, gold: Gold) -> Tensor:
     """Cross-entropy of (B, 1 + C, M, M), 0 being no entity, summed over all spans of real words.
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
+import sys
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from anyner.encoding.shapes import SHAPES
 from anyner.encoding.untrusted import check_size, read_json
@@ -14,28 +17,82 @@ from anyner.inference.recognizer import Recognizer
 from anyner.storage.bundled import BUNDLED, bundled_folder, bundled_names
 from anyner.storage.files import CONFIG, WEIGHTS
 from anyner.storage.format import upgraded
+from anyner.storage.graph import FILES, INDEX, Graph, graph_of
 
 if TYPE_CHECKING:
     import torch
 
+RuntimeName = Literal["auto", "torch", "onnx"]
 _LARGEST = {"head": 100_000, "encoder": 1_000_000, "text": 1_000_000, "options": 1_000}
 """Of the numbers in a model's settings: options say how much is computed for each sentence, and a call may ask for more."""
 _LOOKED_AT = 4 << 20
-_HUB_FILES = [CONFIG, WEIGHTS, "tokenizer.json", "tokenizer_config.json", SHAPES]
+_HUB_FILES = [CONFIG, WEIGHTS, "tokenizer.json", "tokenizer_config.json", SHAPES, INDEX, FILES]
 
 
 def load(
     name: str | Path,
     device: str | torch.device | None = None,
     precision: Precision = "auto",
+    runtime: RuntimeName = "auto",
 ) -> Recognizer:
-    """The model in a folder, a bundled one by its name, or one from the hub by `owner/name`; on a GPU when there is one."""
-    from anyner.storage.torch_model import loaded
+    """The model in a folder, a bundled one by its name, or one from the hub by `owner/name`; on a GPU when there is one.
 
+    `runtime`: `torch`, or `onnx` for the graph of the model on a CPU, which needs no torch and gives the same entities; `auto`:
+    onnx on a CPU where the folder has a graph, else torch.
+    """
     if precision not in get_args(Precision):
         raise AnynerError(f"there is no precision {precision!r}: {', '.join(get_args(Precision))}")
+    if runtime not in get_args(RuntimeName):
+        raise AnynerError(f"there is no runtime {runtime!r}: {', '.join(get_args(RuntimeName))}")
     folder = find(name)
-    return loaded(folder, read_config(folder), device, precision)
+    config, graph = read_config(folder), graph_of(folder) if runtime != "torch" else None
+    on_cpu = (device is None or str(device) == "cpu") and precision != "bfloat16"
+    if runtime == "onnx":
+        _check_onnx(folder, graph, on_cpu)
+    if graph is not None and (
+        runtime == "onnx" or (on_cpu and find_spec("onnxruntime") and (device is not None or not has_gpu()))
+    ):
+        from anyner.storage.onnx_model import loaded as loaded_graph
+
+        return loaded_graph(folder, config, graph)
+    if not find_spec("torch") or not find_spec("transformers"):
+        why = "its folder has no graph" if graph is None else "ONNX Runtime is not installed, or another device was asked for"
+        raise AnynerError(f"{folder}: this model needs torch here, as {why}: pip install 'anyner[train]'")
+    from anyner.storage.torch_model import loaded
+
+    return loaded(folder, config, device, precision)
+
+
+def _check_onnx(folder: Path, graph: Graph | None, on_cpu: bool) -> None:
+    if graph is None:
+        known = (folder / INDEX).is_file()
+        why = f"its {INDEX} was made for other settings" if known else f"no {INDEX}"
+        raise AnynerError(f"{folder}: no graph to run with ONNX Runtime: {why}: run anyner export {folder}")
+    if not on_cpu:
+        raise AnynerError("the runtime onnx runs on a CPU in float32: leave out device and precision, or use the runtime torch")
+    if not find_spec("onnxruntime"):
+        raise AnynerError("the runtime onnx needs ONNX Runtime: pip install onnxruntime")
+
+
+def has_gpu() -> bool:
+    """Whether torch can use a GPU. Only where there is a driver of one is torch imported to know."""
+    if "torch" not in sys.modules and not _has_driver():
+        return False
+    if not find_spec("torch"):
+        return False
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def _has_driver() -> bool:
+    for library in ("libcuda.so.1", "nvcuda.dll", "libamdhip64.so"):
+        try:
+            ctypes.CDLL(library)
+        except OSError:
+            continue
+        return True
+    return False
 
 
 def find(name: str | Path) -> Path:

@@ -15,6 +15,7 @@ from anyner.errors import AnynerError
 from anyner.inference.config import ModelConfig, WeightFormat
 from anyner.inference.recognizer import Recognizer
 from anyner.storage.files import CONFIG, WEIGHTS, room_for, write_text, write_whole
+from anyner.storage.graph import remove_graph
 from anyner.storage.quantized import to_stored
 from anyner.storage.weights import sha256_of
 
@@ -45,6 +46,7 @@ def save(recognizer: Recognizer, folder: str | Path, weights: WeightFormat = "fl
         written = list(new.iterdir())
         with room_for(target / CONFIG):
             write_text(new / CONFIG, config.model_dump_json(indent=2) + "\n")
+        remove_graph(target)
         (target / CONFIG).unlink(missing_ok=True)  # without it there is no model: no other weights can go with the old one
         for file in (*written, new / CONFIG):
             file.replace(target / file.name)

@@ -15,7 +15,6 @@ from anyner.encoding.encoder import Encoder
 from anyner.encoding.pieces import PieceVocabulary
 from anyner.encoding.pretrained import encoder_from_config
 from anyner.encoding.shapes import ShapeVocabulary
-from anyner.encoding.stored import stored_shapes
 from anyner.errors import AnynerError, first_line, printable
 from anyner.inference.config import ModelConfig, Precision
 from anyner.inference.recognizer import Recognizer
@@ -23,7 +22,7 @@ from anyner.inference.torch_runtime import torch_recognizer
 from anyner.model import NerModel
 from anyner.storage.files import CONFIG
 from anyner.storage.format import current_name
-from anyner.storage.weights import read_weights, weights_file, whole_shapes
+from anyner.storage.weights import Weights, weights_file
 
 _PARTS = {"pretrained": "encoder", "encoder": "word layer", "head": "head"}
 _LONGEST_NAME = 300
@@ -68,14 +67,15 @@ def usable_device(named: str | torch.device | None) -> torch.device:
 def model_in(folder: Path, config: ModelConfig) -> NerModel:
     """Built only as large as the stored weights are, compared with them by name and shape, and then filled."""
     path = weights_file(folder)
-    shapes = whole_shapes(stored_shapes(path), str(path))
-    stored = {current_name(config.architecture, name): shape for name, shape in shapes.items()}
+    file = Weights(path)
+    stored = {current_name(config.architecture, name): shape for name, shape in file.shapes.items()}
     model = _built(config, folder, budget_of(stored.values()))
     wanted = {name: tuple(weight.shape) for name, weight in model.state_dict().items()}
     for name in (*wanted, *stored):
         if stored.get(name) != wanted.get(name):
             raise AnynerError(f"{path}: does not fit {CONFIG}: {_difference(name, stored.get(name), wanted.get(name))}")
-    weights = {current_name(config.architecture, name): own for name, own in read_weights(path, config.weights_sha256).items()}
+    file.check(config.weights_sha256)
+    weights = {current_name(config.architecture, name): own for name, own in file.items()}
     for name, own in model.state_dict().items():
         if own.is_floating_point() != (weights[name].dtype.kind == "f"):
             raise AnynerError(f"{path}: does not fit {CONFIG}: {name} is stored as {weights[name].dtype}")

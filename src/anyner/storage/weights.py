@@ -5,19 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 
 from anyner.encoding.stored import stored_shapes
-from anyner.errors import AnynerError, first_line
+from anyner.errors import AnynerError
 from anyner.storage.files import CONFIG, WEIGHTS
 
 Array = NDArray[Any]
+Floats = NDArray[np.float32]
+Integers = NDArray[np.int64]
 ROWS, SCALE = ".int8_rows", ".int8_scale"
 _TYPES = {
     "F32": "<f4",
@@ -42,38 +43,81 @@ def weights_file(folder: Path) -> Path:
     return path
 
 
-def read_weights(path: Path, expected: str | None) -> dict[str, Array]:
-    """All weights by name, in float32 whatever they were stored as; whole numbers as they are.
+class Weights(Mapping[str, Array]):
+    """The weights of a file by name, each read when it is asked for: float32 whatever it is stored as, whole numbers as they are.
 
-    `expected` is the file's sha256, if known.
+    So that there need never be more than one of them in memory twice.
     """
-    try:
-        stored_shapes(path)  # refuses what is not a whole file of known types
-        weights = from_stored(_stored(path), str(path))
-        if expected is not None and sha256_of(path) != expected:
-            raise AnynerError(f"{path}: not the file that {CONFIG} was saved with, or damaged: its sha256 differs")
-    except (SafetensorError, OSError) as error:
-        raise AnynerError(f"{path}: not a whole safetensors file (pickles are refused): {first_line(error)}") from None
-    return weights
 
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        stored = stored_shapes(path)  # refuses what is not a whole file of known types
+        self.shapes = whole_shapes(stored, str(path))
+        try:
+            with path.open("rb") as file:
+                size = int.from_bytes(file.read(8), "little")
+                self._header = json.loads(file.read(size))
+            self._start = 8 + size
+        except OSError as error:
+            raise AnynerError(f"{path}: cannot be read: {error.strerror}") from None
 
-def _stored(path: Path) -> dict[str, Array]:
-    """Every tensor of the file; bfloat16, which numpy does not have, as float32."""
-    with path.open("rb") as file:
-        size = int.from_bytes(file.read(8), "little")
-        header = json.loads(file.read(size))
-        tensors: dict[str, Array] = {}
-        for name, own in header.items():
-            if name != "__metadata__":
-                start, stop = own["data_offsets"]
-                file.seek(8 + size + start)
-                array = np.frombuffer(bytearray(file.read(stop - start)), _TYPES[own["dtype"]]).reshape(own["shape"])
-                tensors[name] = (array.astype(np.uint32) << 16).view(np.float32) if own["dtype"] == "BF16" else array
-    return tensors
+    def check(self, expected: str | None) -> None:
+        """Refuses a file that has another sha256 than the expected one, if that is known."""
+        if expected is not None and sha256_of(self._path) != expected:
+            raise AnynerError(f"{self._path}: not the file that {CONFIG} was saved with, or damaged: its sha256 differs")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.shapes)
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    def __getitem__(self, name: str) -> Array:
+        rows = self._stored(name + ROWS) if name + ROWS in self._header else None
+        kept = self._stored(name + SCALE if rows is not None else name)
+        self._check_finite(name, kept, packed=rows is not None)
+        whole = _whole(rows, kept) if rows is not None else kept
+        return whole.astype(np.float32, copy=False) if whole.dtype.kind == "f" else whole
+
+    def rows(self, name: str) -> Callable[[Integers], Floats]:
+        """The rows of a table by their numbers. The table stays in the file: a text needs few rows of it."""
+        packed = name + ROWS in self._header
+        table, scale = self._mapped(name + ROWS if packed else name), self._stored(name + SCALE) if packed else None
+        kept, half = table if scale is None else scale, self._header[name]["dtype"] == "BF16" if scale is None else False
+        if scale is not None or not half:
+            self._check_finite(name, kept, packed=packed)
+
+        def read(numbers: Integers) -> Floats:
+            own = table[numbers]
+            if scale is not None:
+                return _whole(own, scale[numbers])
+            return _from_bfloat16(own) if half else own.astype(np.float32)
+
+        return read
+
+    def _mapped(self, name: str) -> Array:
+        own = self._header[name]
+        place, shape = self._start + own["data_offsets"][0], tuple(own["shape"])
+        return np.memmap(self._path, _TYPES[own["dtype"]], "r", place, shape)
+
+    def _stored(self, name: str) -> Array:
+        """A tensor of the file; bfloat16, which numpy does not have, as float32."""
+        own = self._header[name]
+        start, stop = own["data_offsets"]
+        with self._path.open("rb") as file:
+            file.seek(self._start + start)
+            array = np.frombuffer(bytearray(file.read(stop - start)), _TYPES[own["dtype"]]).reshape(own["shape"])
+        return _from_bfloat16(array) if own["dtype"] == "BF16" else array
+
+    def _check_finite(self, name: str, kept: Array, *, packed: bool) -> None:
+        largest = _LARGEST_SCALE if packed else np.inf
+        if kept.dtype.kind == "f" and kept.size and not (-largest < kept.min() and kept.max() < largest):
+            told = "the training went wrong, or the file is damaged"
+            raise AnynerError(f"{self._path}: {name} holds values that are not finite: {told}")
 
 
 def whole_shapes(stored: Mapping[str, tuple[int, ...]], where: str) -> dict[str, tuple[int, ...]]:
-    """The shapes of the weights that `from_stored` would give, from those of the tensors in the file."""
+    """The shapes of the weights, from those of the tensors in the file."""
     shapes: dict[str, tuple[int, ...]] = {}
     for name, shape in stored.items():
         if name.endswith(ROWS):
@@ -89,22 +133,8 @@ def whole_shapes(stored: Mapping[str, tuple[int, ...]], where: str) -> dict[str,
     return shapes
 
 
-def from_stored(stored: Mapping[str, Array], where: str) -> dict[str, Array]:
-    """The weights in float32. Refuses numbers that are not finite."""
-    shapes = whole_shapes({name: tensor.shape for name, tensor in stored.items()}, where)
-    weights: dict[str, Array] = {}
-    for name in shapes:
-        rows = stored.get(name + ROWS)
-        kept = stored[name + SCALE] if rows is not None else stored[name]
-        largest = _LARGEST_SCALE if rows is not None else np.inf
-        if kept.dtype.kind == "f" and kept.size and not (-largest < kept.min() and kept.max() < largest):
-            raise AnynerError(
-                f"{where}: {name} holds values that are not finite: the training went wrong, or the file is damaged"
-            )
-        weights[name] = _whole(rows, kept) if rows is not None else kept
-        if weights[name].dtype.kind == "f":
-            weights[name] = weights[name].astype(np.float32, copy=False)
-    return weights
+def _from_bfloat16(bits: Array) -> Floats:
+    return (bits.astype(np.uint32) << 16).view(np.float32)
 
 
 def _whole(rows: Array, scale: Array) -> Array:

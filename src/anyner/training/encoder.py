@@ -26,7 +26,7 @@ def starting_encoder(config: EncoderConfig, documents: Sequence[Document]) -> tu
     folder = _model_folder(config.source)
     if folder is None:
         return pretrained_encoder(config, (document.text for document in documents))
-    return load(folder, device="cpu").model.encoder.pretrained, PieceVocabulary.load(folder)
+    return load(folder, device="cpu", runtime="torch").model.encoder.pretrained, PieceVocabulary.load(folder)
 
 
 def encoder_width(config: EncoderConfig) -> int:

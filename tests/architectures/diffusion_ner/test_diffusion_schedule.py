@@ -8,7 +8,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from anyner.architectures.diffusion_ner.schedule import ddim_step, schedule_of, step_pairs, to_spans, to_states
+from anyner.architectures.diffusion_ner.schedule import schedule_of, step_pairs
+from anyner.architectures.diffusion_ner.spans import ddim_step, to_spans, to_states
 
 ScheduleName = Literal["cosine", "linear"]
 NAMES: list[ScheduleName] = ["cosine", "linear"]

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from anyner.architectures.diffusion_ner.config import Config
 from anyner.architectures.diffusion_ner.network import Predictions
 from anyner.architectures.diffusion_ner.schedule import schedule_of
+from anyner.architectures.diffusion_ner.segments import Segments
 from anyner.architectures.diffusion_ner.targets import (
     NO_SOURCE,
     NOTHING,
     NoisySpans,
-    Segments,
     by_inputs,
     by_predictions,
     costs,
@@ -27,6 +27,8 @@ from anyner.architectures.diffusion_ner.targets import (
     labels_pointed_at,
     noised,
     on_device,
+    segment_entities,
+    segment_states,
 )
 from anyner.architectures.draw import Draw
 from anyner.architectures.settings import CorpusStatistics
@@ -249,7 +251,7 @@ def test_gold_is_in_every_segment_that_holds_it(lengths: tuple[int, ...], most: 
     array = np.array(there, dtype=np.int64).reshape(-1, 3)
     entities = Entities(array[:, 0], np.arange(len(there)), array[:, 1], array[:, 2])
     segments = Segments.of(lengths, most)
-    found = segments.entities(entities)
+    found = segment_entities(segments, entities)
     expected = [
         (row, number, first - start, last - start)
         for row, (window, start, length) in enumerate(zip(segments.window, segments.start, segments.length, strict=True))
@@ -263,7 +265,7 @@ def test_gold_is_in_every_segment_that_holds_it(lengths: tuple[int, ...], most: 
 def test_the_words_of_a_segment_are_those_of_its_window() -> None:
     states = states_of()
     segments = Segments.of(states.lengths, 3)
-    rows = segments.states(states)
+    rows = segment_states(segments, states)
     assert len(rows.lengths) > len(states.lengths) and max(rows.lengths) == 3
     for row, (window, start, length) in enumerate(zip(segments.window, segments.start, segments.length, strict=True)):
         assert torch.equal(rows.words[row, :length], states.words[window, start : start + length])
@@ -273,7 +275,7 @@ def test_the_words_of_a_segment_are_those_of_its_window() -> None:
 
 def test_short_windows_are_not_touched() -> None:
     states = states_of()
-    assert Segments.of(states.lengths, max(LENGTHS)).states(states) is states
+    assert segment_states(Segments.of(states.lengths, max(LENGTHS)), states) is states
 
 
 @torch.no_grad()

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from anyner.architectures import base
-from anyner.architectures.base import Losses, LossPart
+from anyner.architectures.base import Losses, LossPart, Step
 from anyner.architectures.biaffine.config import Config
 from anyner.architectures.decode import decode_spans
 from anyner.architectures.draw import Draw
 from anyner.architectures.settings import Decoding, HeadConfig, least_span_score
-from anyner.architectures.spans import SpanProposals, fragment_pairs_of, in_spans
+from anyner.architectures.spans import SpanProposals, fragment_pairs_of, in_spans, pair_steps
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold
 from anyner.layers.span_classifier import SpanScores, likely_spans, real_spans
@@ -49,6 +49,13 @@ class Head(base.Head):
         probabilities = ((start, logits.sigmoid()) for start, logits in tables)
         found = likely_spans(probabilities, self._spans(states.word_mask), least_span_score(decoding.thresholds))
         return SpanProposals.of(self.fragment_pairs, states, *found)
+
+    def read(self, states: States) -> Mapping[str, Tensor]:
+        words = {"words": states.words} if self.fragment_pairs is not None else {}
+        return {"probability": self.span_scores(states.words).sigmoid(), **words}
+
+    def steps(self) -> Mapping[str, Step]:
+        return pair_steps(self.fragment_pairs)
 
     def _spans(self, word_mask: Tensor) -> Tensor:
         """True where (first, last) is a span of real words and not too long: (B, M, M)."""

@@ -17,6 +17,8 @@ from anyner.architectures.settings import (
 )
 from anyner.settings import recorded
 
+VOTES_AGAINST = 1.0
+"""Votes against every span before any prediction: a single one, however sure, must not score as high as many that agree."""
 _SEGMENT_WORDS, _COVERED = 32, 0.995
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,30 +11,31 @@ from torch import Tensor
 from torch.nn import functional
 
 from anyner.architectures import base
-from anyner.architectures.base import Losses, LossPart
+from anyner.architectures.base import Losses, LossPart, Step
 from anyner.architectures.diffusion_ner import targets
-from anyner.architectures.diffusion_ner.config import Config, DiffusionOptions
+from anyner.architectures.diffusion_ner.config import VOTES_AGAINST, Config, DiffusionOptions
 from anyner.architectures.diffusion_ner.decode import decode
 from anyner.architectures.diffusion_ner.network import Denoiser, Pointed, Predictions, Sentence
-from anyner.architectures.diffusion_ner.schedule import ddim_step, schedule_of, step_pairs, to_spans, to_states
+from anyner.architectures.diffusion_ner.schedule import schedule_of, step_pairs
+from anyner.architectures.diffusion_ner.segments import Segments
+from anyner.architectures.diffusion_ner.spans import ddim_step, to_spans, to_states
 from anyner.architectures.draw import Draw
-from anyner.architectures.settings import Decoding, HeadConfig, least_span_score
+from anyner.architectures.settings import Decoding, HeadConfig, least_before_rescoring, least_span_score
 from anyner.architectures.spans import (
     SpanProposals,
     best_fragments,
     fragment_pairs_of,
     in_spans,
+    pair_steps,
     span_classifier_of,
     span_losses,
+    span_tables,
 )
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold
 from anyner.layers.contiguous import Entities
-from anyner.layers.span_classifier import ReadWords, least_before_rescoring
+from anyner.layers.span_classifier import ReadWords
 from anyner.layers.spanpool import Spans
-
-VOTES_AGAINST = 1.0
-"""Votes against every span before any prediction: a single one, however sure, must not score as high as many that agree."""
 
 
 class Head(base.Head):
@@ -55,7 +56,8 @@ class Head(base.Head):
     def loss(self, states: States, gold: Gold, draw: Draw) -> Losses:
         gold, pairs = in_spans(self.fragment_pairs, states, gold)
         config, windows, segments = self.settings, states, self.segments(states)
-        states, rows = segments.states(windows), segments.entities(Entities.of(gold.host)).rows(len(segments.window))
+        states = targets.segment_states(segments, windows)
+        rows = targets.segment_entities(segments, Entities.of(gold.host)).rows(len(segments.window))
         noisy = targets.noised(rows, states, config, self.alpha_bar, draw)
         first, last, step = (states.placed(array) for array in (noisy.first, noisy.last, noisy.step))
         sentence, entities = self.denoiser.read(states), targets.on_device(rows, states)
@@ -77,9 +79,9 @@ class Head(base.Head):
             **span_losses(self.span_classifier, config.span_classifier, windows, gold),
         }
 
-    def segments(self, states: States) -> targets.Segments:
+    def segments(self, states: States) -> Segments:
         """What a batch of windows is denoised in: B rows in all that follows."""
-        return targets.Segments.of(states.lengths, self.settings.segment_words or max(states.lengths))
+        return Segments.of(states.lengths, self.settings.segment_words or max(states.lengths))
 
     def _read(self, states: States) -> ReadWords | None:
         return self.span_classifier.read(states.words) if self.span_classifier is not None else None
@@ -95,7 +97,7 @@ class Head(base.Head):
     def propose(self, states: States, decoding: Decoding, draw: Draw) -> SpanProposals:
         options, segments = decoding.options, self.segments(states)
         assert isinstance(options, DiffusionOptions)
-        windows, states = states, segments.states(states)
+        windows, states = states, targets.segment_states(segments, states)
         sentence, read = self.denoiser.read(states), self._read(states)
         share = options.score_share if read is not None and self.settings.span_classifier.loss_weight else 0.0
         # a mean over samples needs the weak ones too
@@ -108,10 +110,16 @@ class Head(base.Head):
             place, score = voted(predictions, len(decoding.labels), least) if options.voting else best(predictions, least)
             if self.span_classifier is not None and read is not None and share:
                 score = self.span_classifier.rescore(read, place, score, share)
-            place, own = segments.in_windows(states, place)
+            place, own = targets.in_windows(segments, states, place)
             places.append(place[own])
             scores.append(score[own])
         return SpanProposals.of(self.fragment_pairs, windows, torch.cat(places), torch.cat(scores))
+
+    def read(self, states: States) -> Mapping[str, Tensor]:
+        return {"words": states.words, **span_tables(self, states)}
+
+    def steps(self) -> Mapping[str, Step]:
+        return {**self.denoiser.steps(), **pair_steps(self.fragment_pairs)}
 
     def denoise(
         self, states: States, sentence: Sentence, options: DiffusionOptions, draw: Draw, sample: int = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
+from anyner.architectures.base import Step
 from anyner.architectures.diffusion_ner.config import Config
 from anyner.encoding.encoder import States
 from anyner.encoding.pooling import take
@@ -73,11 +74,15 @@ class Denoiser(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def read(self, states: States) -> Sentence:
-        words = self.words(states.words)  # (B, M, w)
+        return self.sentence_of(states.words, states.word_mask)
+
+    def sentence_of(self, words: Tensor, mask: Tensor) -> Sentence:
+        """Of words (B, M, d)."""
+        words = self.words(words)  # (B, M, w)
         if self.position is not None:
             words = words + self.position(torch.arange(words.shape[1], device=words.device)).to(words.dtype)
         return Sentence(
-            mask=states.word_mask,
+            mask=mask,
             first=self.left(words),
             last=self.right(words),
             memory=tuple(layer.memory(words) for layer in self.layers if isinstance(layer, Layer)),
@@ -99,6 +104,55 @@ class Denoiser(nn.Module):
         spans = spans + time if self.final_norm is None else self.final_norm(spans)
         left = self.left_pointer(spans, sentence.left, sentence.mask)
         return Pointed(spans, left, self.right_pointer(spans, sentence.right, sentence.mask))
+
+    def steps(self) -> Mapping[str, Step]:
+        """Of an exported model: what is known of sentences, the boundaries of spans, and their types.
+
+        A sentence is handed on by the names of its parts.
+        """
+        width, heads = self.left.in_features, HEADS["paper" if self.paper else "default"]
+        spans, typed = torch.zeros(2, 4, width), 0 if self.paper else 2
+        layers = [number for number, layer in enumerate(self.layers) if isinstance(layer, Layer) and layer.cross_attention]
+        parts = {name: torch.zeros(2, 3, width) for name in ("first", "last", "left_words", "right_words")}
+        parts |= {f"typed_{side}": torch.zeros(2, 3, width) for side in range(typed)}
+        memory = [f"memory_{name}_{number}" for number in layers for name in ("keys", "values")]
+        parts |= {name: torch.zeros(2, heads, 3, width // heads) for name in memory}
+        parts["mask"] = torch.ones(2, 3, dtype=torch.bool)
+        words, logits = torch.zeros(2, 3, self.words.in_features), torch.zeros(2, 4, 3)
+        span, step = torch.zeros(2, 4, dtype=torch.long), torch.zeros(1, dtype=torch.long)
+
+        def sentence(words: Tensor) -> Mapping[str, Tensor]:
+            known = self.sentence_of(words, torch.ones_like(words[..., 0], dtype=torch.bool))
+            named = {"first": known.first, "last": known.last, "left_words": known.left, "right_words": known.right}
+            named |= {f"typed_{side}": own for side, own in enumerate(known.typed)}
+            kept = [side for both in known.memory if both is not None for side in both]
+            return {**named, **dict(zip(memory, kept, strict=True))}
+
+        def known(inputs: Sequence[Tensor]) -> Sentence:
+            own = dict(zip(parts, inputs, strict=True))
+            both = iter([own[name] for name in memory])
+            remembered = tuple((next(both), next(both)) if number in layers else None for number in range(len(self.layers)))
+            sides = tuple(own[f"typed_{side}"] for side in range(typed))
+            return Sentence(own["mask"], own["first"], own["last"], remembered, own["left_words"], own["right_words"], sides)
+
+        def point(*inputs: Tensor) -> Mapping[str, Tensor]:
+            *others, first, last, here = inputs
+            pointed = self.pointed(known(others), first, last, here)
+            return {"spans": pointed.spans, "left": pointed.left, "right": pointed.right}
+
+        def types(*inputs: Tensor) -> Mapping[str, Tensor]:
+            *others, vectors, left, right = inputs
+            return {"types": self.typed(known(others), Pointed(vectors, left, right)).types}
+
+        by_word = {name: (0, 2) if name in memory else (0, 1) for name in parts}
+        pointing, typing = (0, 1), (0, 1, 2)
+        spans_in = {"first_word": span, "last_word": span.clone(), "step": step}
+        types_in = {"spans": spans, "left": logits, "right": logits.clone()}
+        return {
+            "sentence": Step(sentence, {"words": words}, {"words": (0, 1)}),
+            "point": Step(point, {**parts, **spans_in}, {**by_word, "first_word": pointing, "last_word": pointing, "step": ()}),
+            "type": Step(types, {**parts, **types_in}, {**by_word, "spans": pointing, "left": typing, "right": typing}),
+        }
 
     def typed(self, sentence: Sentence, pointed: Pointed) -> Predictions:
         left, right = pointed.left.float(), pointed.right.float()
@@ -213,6 +267,8 @@ class Pointer(nn.Module):
         spans, bias = self.of_spans(spans), torch.where(mask, self.bias, -1e4).to(words.dtype)[:, None]  # (B, K, w), (B, 1, M)
         if self.output is None:
             return torch.baddbmm(bias, spans, words.transpose(1, 2))
+        if torch.compiler.is_exporting():  # in prediction on a CPU batches are small
+            return self._additive(spans, words) + bias
         # The whole (B, K, M, w) tensor is never stored: it is made for a few spans at a time, and again in the backward pass.
         parts = torch.split(spans, _SPANS_AT_ONCE, dim=1)
         logits = [checkpoint(self._additive, part, words, use_reentrant=False, preserve_rng_state=False) for part in parts]

@@ -15,7 +15,9 @@ from torch import Tensor
 
 from anyner.architectures.diffusion_ner.config import Config
 from anyner.architectures.diffusion_ner.network import Predictions
-from anyner.architectures.diffusion_ner.schedule import Doubles, to_spans, to_states
+from anyner.architectures.diffusion_ner.schedule import Doubles
+from anyner.architectures.diffusion_ner.segments import Segments
+from anyner.architectures.diffusion_ner.spans import to_spans, to_states
 from anyner.architectures.draw import Draw
 from anyner.encoding.encoder import States
 from anyner.encoding.pooling import take
@@ -28,65 +30,37 @@ _CENTRE, _SPREAD = 0.5, 1 / 6
 """Mean and spread of first word and width of random spans, as shares of the sentence."""
 
 
-@dataclass(frozen=True, slots=True)
-class Segments:
-    """The parts of long windows that are denoised together, R in all: K spans suit one sentence, not a long window.
+def segment_states(segments: Segments, states: States) -> States:
+    """The words of each segment; pieces stay those of whole windows, since nothing here reads them."""
+    if len(segments.window) == len(states.lengths):
+        return states
+    inside, places = segments.places()  # (R, T) each
+    places = places + (segments.window * states.words.shape[1])[:, None]
+    words = take(states.words.flatten(0, 1)[None], states.placed(places.reshape(1, -1)))
+    return replace(
+        states,
+        words=words.view(*places.shape, -1),
+        word_mask=states.placed(inside),
+        lengths=tuple(segments.length.tolist()),
+        windows=segments.windows(states.windows),
+    )
 
-    Neighbours overlap by half. An entity belongs to the segment in whose core its middle lies; cores do not overlap.
-    """
 
-    window: Integers  # (R,)
-    start: Integers  # (R,) first word, in the window
-    length: Integers  # (R,) words
-    core_start: Integers  # (R,) in the window
-    core_stop: Integers  # (R,)
+def segment_entities(segments: Segments, entities: Entities) -> Entities:
+    """Those that lie wholly in a segment, by its words. One that lies in several segments is in each of them."""
+    segment, which = np.nonzero(segments.window[:, None] == entities.sentence)
+    first, last = entities.first[which] - segments.start[segment], entities.last[which] - segments.start[segment]
+    inside = (first >= 0) & (last < segments.length[segment])
+    return Entities(segment[inside], entities.label[which[inside]], first[inside], last[inside])
 
-    @classmethod
-    def of(cls, lengths: tuple[int, ...], most: int) -> Segments:
-        """Of windows of these lengths; no segment has more than `most` words."""
-        half = most // 2  # neighbours share at least so much, and are evenly spread
-        counts = [max(1, -(-(length - half) // (most - half))) for length in lengths]
-        starts = [np.linspace(0, max(0, length - most), count).round() for length, count in zip(lengths, counts, strict=True)]
-        window = np.repeat(np.arange(len(lengths)), counts)
-        start, whole = np.concatenate(starts).astype(np.int64), np.array(lengths)[window]
-        length = np.minimum(most, whole)
-        same = window[1:] == window[:-1]
-        middle = (start[1:] + (start + length)[:-1]) // 2  # of the overlap with the next segment
-        core_start = np.concatenate([[0], np.where(same, middle, 0)])
-        core_stop = np.concatenate([np.where(same, middle, whole[:-1]), whole[-1:]])
-        return cls(window, start, length, core_start, core_stop)
 
-    def states(self, states: States) -> States:
-        """The words of each segment; pieces stay those of whole windows, since nothing here reads them."""
-        if len(self.window) == len(states.lengths):
-            return states
-        parts = zip(self.window.tolist(), self.start.tolist(), (self.start + self.length).tolist(), strict=True)
-        number = np.arange(self.length.max())
-        inside = number < self.length[:, None]  # (R, T)
-        places = np.where(inside, self.start[:, None] + number, 0) + (self.window * states.words.shape[1])[:, None]
-        words = take(states.words.flatten(0, 1)[None], states.placed(places.reshape(1, -1)))
-        return replace(
-            states,
-            words=words.view(*places.shape, -1),
-            word_mask=states.placed(inside),
-            lengths=tuple(self.length.tolist()),
-            windows=tuple(states.windows[window].part(start, stop) for window, start, stop in parts),
-        )
-
-    def entities(self, entities: Entities) -> Entities:
-        """Those that lie wholly in a segment, by its words. One that lies in several segments is in each of them."""
-        segment, which = np.nonzero(self.window[:, None] == entities.sentence)
-        first, last = entities.first[which] - self.start[segment], entities.last[which] - self.start[segment]
-        inside = (first >= 0) & (last < self.length[segment])
-        return Entities(segment[inside], entities.label[which[inside]], first[inside], last[inside])
-
-    def in_windows(self, states: States, place: Tensor) -> tuple[Tensor, Tensor]:
-        """Spans of segments (P, 4), as the head proposes them, by words of windows; and which of them lie in their core (P,)."""
-        table = states.placed(np.stack([self.window, self.start, self.core_start, self.core_stop]))  # (4, R)
-        window, start, core_start, core_stop = table[:, place[:, 0]].unbind(0)  # (P,) each
-        first, last = place[:, 2] + start, place[:, 3] + start
-        middle = (first + last) // 2
-        return torch.stack([window, place[:, 1], first, last], dim=1), (middle >= core_start) & (middle < core_stop)
+def in_windows(segments: Segments, states: States, place: Tensor) -> tuple[Tensor, Tensor]:
+    """`Segments.in_windows` on the device of the states."""
+    table = states.placed(np.stack([segments.window, segments.start, segments.core_start, segments.core_stop]))  # (4, R)
+    window, start, core_start, core_stop = table[:, place[:, 0]].unbind(0)  # (P,) each
+    first, last = place[:, 2] + start, place[:, 3] + start
+    middle = (first + last) // 2
+    return torch.stack([window, place[:, 1], first, last], dim=1), (middle >= core_start) & (middle < core_stop)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anyner.architectures import base
-from anyner.architectures.base import Losses, LossPart
+from anyner.architectures.base import Losses, LossPart, Step
 from anyner.architectures.draw import Draw
 from anyner.architectures.locate_label import targets
 from anyner.architectures.locate_label.config import Config, LocateLabelOptions
@@ -23,8 +23,10 @@ from anyner.architectures.spans import (
     best_fragments,
     fragment_pairs_of,
     in_spans,
+    pair_steps,
     span_classifier_of,
     span_losses,
+    span_tables,
 )
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold
@@ -112,6 +114,19 @@ class Head(base.Head):
             score = self.span_classifier.rescore(read, place.clamp(min=0), score, share)
         spans_and_pairs = SpanProposals.of(self.fragment_pairs, states, place, score)
         return LabelledSpans(place, score, spans_and_pairs.pair, spans_and_pairs.pair_score, passed)
+
+    def read(self, states: States) -> Mapping[str, Tensor]:
+        sides = {}
+        for name, network in self._networks():
+            sides[f"{name}_left"], sides[f"{name}_right"] = network.sides(states)
+        return {"words": states.words, **sides, **span_tables(self, states)}
+
+    def steps(self) -> Mapping[str, Step]:
+        return {**{name: network.step() for name, network in self._networks()}, **pair_steps(self.fragment_pairs)}
+
+    def _networks(self) -> list[tuple[str, SpanNetwork]]:
+        every = (("filter", self.filter), ("regressor", self.regressor), ("classifier", self.classifier))
+        return [(name, network) for name, network in every if network is not None]
 
     def locate(self, reader: SpanReader, decoding: Decoding) -> tuple[Spans, Spans, Tensor]:
         """The first stage: the seeds that pass the filter, where the regressor shifts them, and the filter's probability (N,).

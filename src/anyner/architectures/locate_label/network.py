@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from anyner.architectures.base import Step
 from anyner.architectures.locate_label.config import Config
 from anyner.encoding.encoder import States
 from anyner.layers.spanpool import SpanMaxima, Spans, at_words
@@ -42,11 +43,7 @@ class SpanNetwork(nn.Module):
 
     def forward(self, reader: SpanReader, spans: Spans) -> Tensor:
         """(N, outputs), float32."""
-        states = reader.states
-        words = self.dropout(states.words)  # one mask a word for all its spans, or its share could not be computed once
-        left, right = self.left(words), self.right(words)  # (B, M, h) each
-        if self.sentence is not None:
-            left = left + self.sentence(self.dropout(states.cls))[:, None]
+        states, (left, right) = reader.states, self.sides(reader.states)
         parts = spans.split(max(1, LARGEST // max(states.words.shape[2], WIDTH)))
         return torch.cat([self._of_spans(reader, left, right, part) for part in parts])
 
@@ -55,7 +52,25 @@ class SpanNetwork(nn.Module):
         if self.outer:  # at the edge of the sentence its own first or last word stands in
             first, last = (first - 1).clamp(min=0), torch.minimum(last + 1, reader.last_word[spans.sentence])
         left, right = at_words(left, spans.sentence, first), at_words(right, spans.sentence, last)  # (N, h) each
-        hidden = self.maximum(self.dropout(reader.maxima.of(spans))) + left + right  # (N, h)
+        return self._output(reader.maxima.of(spans), left, right)
+
+    def sides(self, states: States) -> tuple[Tensor, Tensor]:
+        """The shares of single words on the left and on the right of a span: (B, M, h) each."""
+        words = self.dropout(states.words)  # one mask a word for all its spans, or its share could not be computed once
+        left, right = self.left(words), self.right(words)
+        if self.sentence is not None:
+            left = left + self.sentence(self.dropout(states.cls))[:, None]
+        return left, right
+
+    def step(self) -> Step:
+        """The rest of the network, for N spans, as a step of an exported model."""
+        sides = {name: torch.zeros(2, WIDTH) for name in ("left", "right")}
+        examples = {"maximum": torch.zeros(2, self.maximum.in_features), **sides}
+        return Step(lambda *inputs: {"output": self._output(*inputs)}, examples, dict.fromkeys(examples, (0,)))
+
+    def _output(self, maximum: Tensor, left: Tensor, right: Tensor) -> Tensor:
+        """(N, outputs), float32, of the maxima over spans (N, d) and the shares of their words (N, h)."""
+        hidden = self.maximum(self.dropout(maximum)) + left + right  # (N, h)
         if self.sentence is not None:  # the extra features, of which the product is the other one
             hidden = hidden + left * right
         return self.output(functional.gelu(hidden)).float()  # type: ignore[no-any-return]

@@ -18,6 +18,16 @@ COVERED = 0.995
 LONGEST_FITTED = 32
 """Limits where the corpus decides: share of the entities that must fit into a block, and units of the longest."""
 
+CANDIDATES = 4
+"""Best sequences of a block that are proposed where one of them is yet to be chosen: by the span classifier, or because other
+blocks of the word may have taken the best."""
+RESCORED_LABELS = 2
+"""Labels of each: with one, rescoring would have all blocks of a word agree on it."""
+FINITE_NONE = -1e4
+"""The log score of what is not there, in a sum that has a gradient: sums of -inf alone have none."""
+IMPOSSIBLE = -5e3
+"""Log probabilities below this belong to what cannot be generated."""
+
 
 class NagOptions(GenerationOptions):
     decoding: Literal["exact", "greedy"] = "exact"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,31 +12,28 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from anyner.architectures import base
-from anyner.architectures.base import Losses, LossPart
+from anyner.architectures.base import Losses, LossPart, Step
 from anyner.architectures.draw import Draw
 from anyner.architectures.generation import PRETRAINED_RATE
-from anyner.architectures.nag_ner.config import Config, NagOptions
+from anyner.architectures.nag_ner.config import CANDIDATES, IMPOSSIBLE, RESCORED_LABELS, Config, NagOptions
 from anyner.architectures.nag_ner.decode import decode
 from anyner.architectures.nag_ner.network import Blocks, Network, Sentences
-from anyner.architectures.nag_ner.search import IMPOSSIBLE, WordScores, best_sequences, log_partition, word_scores
+from anyner.architectures.nag_ner.search import WordScores, best_sequences, log_partition, word_scores
 from anyner.architectures.nag_ner.targets import END, FIRST_UNIT, IGNORED, MORE, BlockTargets, block_targets
 from anyner.architectures.settings import Decoding, HeadConfig
-from anyner.architectures.spans import span_classifier_of, span_losses
+from anyner.architectures.spans import span_classifier_of, span_losses, span_tables
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold
 from anyner.layers.contiguous import number_in_sentence
+from anyner.layers.decoder import Memory
 from anyner.layers.decoder_weights import load_decoder
-from anyner.layers.sequences import Sequences
+from anyner.layers.sequences import Sequences, SequencesInGraph
 from anyner.layers.span_classifier import Boundaries, rescored
+from anyner.layers.units import WordUnits
 from anyner.text.windows import PieceCutter
 
 RANDOM_SHARE = 0.1
 """Random share in the choice of negatives, so that in time all words are seen."""
-CANDIDATES = 4
-"""Best sequences of a block that are proposed where one of them is yet to be chosen: by the span classifier, or because other
-blocks of the word may have taken the best."""
-RESCORED_LABELS = 2
-"""Labels of each: with one, rescoring would have all blocks of a word agree on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +215,53 @@ class Head(base.Head):
         likeliest, label = (part.flatten(1) for part in by_label.topk(kept, dim=2))  # (Q, K * kept) each
         count, words = (part.repeat_interleave(kept, dim=1) for part in (count, words))
         return BlockProposals(torch.stack([blocks.sentence, blocks.word], dim=1), start, likeliest, label, count, words)
+
+    def read(self, states: States) -> Mapping[str, Tensor] | None:
+        if self.settings.space != "pointer":
+            return None
+        words, _, memory = self.network.read_words(states)
+        names = ("keys", "values")
+        kept = {f"memory_{names[side]}_{n}": both[side] for n, both in enumerate(memory.layers) for side in range(2)}
+        counts = {"counts": self.start_classifier(states.words)} if self.start_classifier is not None else {}
+        return {"words": words, "vectors": states.words, **kept, **counts, **span_tables(self, states)}
+
+    def steps(self) -> Mapping[str, Step]:
+        """The decoder: the scores of labels and of symbols at every position of blocks."""
+        network, shape = self.network, self.network.decoder.shape
+        memory = [f"memory_{name}_{number}" for number in range(shape.layers) for name in ("keys", "values")]
+        read, piece = 6 if network.reads_pieces else 5, torch.zeros(2, 5, dtype=torch.long)
+        examples = {
+            "words": torch.zeros(2, 5, shape.width),
+            "vectors": torch.zeros(2, 5, network.word_width),
+            "first_piece": piece,
+            "word_mask": torch.ones(2, 5, dtype=torch.bool),
+            "mask": torch.ones(2, read, dtype=torch.bool),
+            **{name: torch.zeros(2, shape.heads, read, shape.head_width) for name in memory},
+            "sentence": torch.tensor([0, 0, 0, 1]),
+            "place": torch.tensor([0, 1, 2, 3]),
+            "grid": torch.tensor([[0, 1, 2], [3, 4, 4]]),
+            "word": torch.tensor([0, 1, 2, 3]),
+            "rank": torch.zeros(4, dtype=torch.long),
+        }
+        varying = {name: (0, 2) if name in memory else (0,) if value.dim() == 1 else (0, 1) for name, value in examples.items()}
+        return {"blocks": Step(self._of_blocks, examples, varying)}
+
+    def _of_blocks(self, words: Tensor, vectors: Tensor, first_piece: Tensor, *others: Tensor) -> Mapping[str, Tensor]:
+        """`steps` in one function of tensors."""
+        network, (word_mask, mask, *known) = self.network, others
+        *layers, sentence, place, grid, word, rank = known
+        states = States(
+            vectors, word_mask, vectors, mask, first_piece, first_piece, first_piece, vectors[:, 0], (1, 2), 1, ()
+        )  # nothing here reads pieces
+        no_units = WordUnits(np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0), dtype=np.int64))  # nor these
+        memory = Memory(tuple(zip(layers[::2], layers[1::2], strict=True)), mask)
+        sentences = Sentences(states, no_units, words, network.positions_of(words), memory)
+        blocks = Blocks(SequencesInGraph(sentence, place, grid), word, rank)
+        hidden = network(sentences, blocks)  # (Q, T, w)
+        found = {"labels": network.types(hidden[:, 0]).float(), "symbols": network.output(hidden[:, 1:], blocks, sentences)}
+        if network.last_word is not None:
+            found["tails"] = self._last_words(hidden, blocks, sentences)
+        return {**found, "gap_cost": network.gap_cost + 0.0} if network.gap_cost is not None else found
 
     def _expected_blocks(self, states: States, decoding: Decoding) -> tuple[Blocks, Tensor]:
         """Blocks of all entities that the start classifier expects, and the probability that any starts at their words (Q,)."""

@@ -13,7 +13,7 @@ from anyner.architectures.nag_ner.targets import FIRST_UNIT
 from anyner.encoding.encoder import Encoder, States
 from anyner.layers.decoder import Decoder, Memory, Norm, sinusoidal_embeddings
 from anyner.layers.decoder_weights import chosen_shape
-from anyner.layers.sequences import Sequences
+from anyner.layers.sequences import Placed
 from anyner.layers.spanpool import at_words
 from anyner.layers.units import WordUnits, units_of
 
@@ -25,7 +25,7 @@ HIDDEN = -1e4
 class Blocks:
     """Q blocks: the word that each starts with, and which of its entities it is to generate."""
 
-    sequences: Sequences
+    sequences: Placed
     word: Tensor  # (Q,)
     rank: Tensor  # (Q,)
 
@@ -135,6 +135,7 @@ class Network(nn.Module):
         self.start_norm = Norm(start_width) if with_words else nn.Identity()
         direct = not with_words and start_width == width
         self.start_projection = nn.Identity() if direct else nn.Linear(start_width, width)
+        self.word_width = encoder.width
         self.word_projection = nn.Sequential(nn.Linear(encoder.width, width), Norm(width))
         self.word_positions = nn.Parameter(sinusoidal_embeddings(config.most_units, width))
         self.head_word = nn.Linear(encoder.width, width) if with_words else None
@@ -152,19 +153,27 @@ class Network(nn.Module):
 
     def read(self, states: States, shift: Tensor | int = 0) -> Sentences:
         """`shift` (B, 1), in training: sentences are moved back in their window, so that positions of long texts are trained."""
-        words = self.word_projection(states.words)  # (B, M, w)
+        words, positions, memory = self.read_words(states, shift)
+        return Sentences(states, WordUnits.of(states.windows, self.settings.spelt_in), words, positions, memory)
+
+    def positions_of(self, words: Tensor, shift: Tensor | int = 0) -> Tensor:
+        """Embedded, of words (B, M, …) in their windows: (B, M, w)."""
         place = shift + torch.arange(words.shape[1], device=words.device).expand(words.shape[:2])  # (B, M)
-        positions = functional.embedding(place.clamp(max=len(self.word_positions) - 1), self.word_positions)
+        return functional.embedding(place.clamp(max=len(self.word_positions) - 1), self.word_positions)
+
+    def read_words(self, states: States, shift: Tensor | int = 0) -> tuple[Tensor, Tensor, Memory]:
+        """The words and their positions (B, M, w) each, and what the decoder remembers of the sentences."""
+        words, positions = self.word_projection(states.words), self.positions_of(states.words, shift)
         words = words + positions.to(words.dtype)
         if self.reads_pieces:
             memory = self.decoder.remember(states.pieces, states.piece_mask)
         else:
             memory = self.decoder.remember(words, states.word_mask if len(set(states.lengths)) > 1 else None)
-        return Sentences(states, WordUnits.of(states.windows, self.settings.spelt_in), words, positions, memory)
+        return words, positions, memory
 
     def forward(self, sentences: Sentences, blocks: Blocks) -> Tensor:
         """Hidden states of all positions of all blocks, in one pass (equation 4): (Q, longest + 2, w)."""
-        inputs = (self.mask + self.positions).to(sentences.states.words.dtype).expand(len(blocks.word), -1, -1)  # (Q, T, w)
+        inputs = (self.mask + self.positions).to(sentences.states.words.dtype).expand(blocks.word.shape[0], -1, -1)  # (Q, T, w)
         if self.settings.block_inputs != "none":
             inputs = inputs + self._tags(sentences, blocks)[:, None]
         if self.next_words is not None:

@@ -16,15 +16,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from anyner.architectures.nag_ner.config import FINITE_NONE, IMPOSSIBLE
 from anyner.architectures.nag_ner.network import Blocks, Sentences
 from anyner.architectures.nag_ner.targets import END, FIRST_UNIT, MORE
 
 NONE = float("-inf")
 """The log score of what is not there."""
-FINITE_NONE = -1e4
-"""The same in a sum that has a gradient: sums of -inf alone have none."""
-IMPOSSIBLE = -5e3
-"""Log probabilities below this belong to what cannot be generated."""
 LARGEST = 2**26  # numbers in one tensor
 
 

@@ -14,6 +14,13 @@ PIECES_OF_A_WORD = 4
 """Pieces per word that `farthest` has room for when entities are spelt in pieces."""
 
 
+LEAST_LIKELY = 0.03
+"""Probability that the span classifier must give a span for the search to reach so far; the same with looser thresholds, so that
+tuning sees what prediction will."""
+ILLEGAL = -1e4
+"""The logit of what may not follow: finite, so that a sequence where nothing else is left has no NaN."""
+
+
 class SetOptions(GenerationOptions):
     beam: int = Field(default=4, ge=1)
     """Beam width at each head word, the paper's beta; also the most entities that one word can begin."""

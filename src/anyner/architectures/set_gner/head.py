@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 
@@ -13,26 +13,23 @@ from torch import Tensor
 from torch.nn import functional
 
 from anyner.architectures import base
-from anyner.architectures.base import Losses, LossPart
+from anyner.architectures.base import Losses, LossPart, Step
 from anyner.architectures.draw import Draw
 from anyner.architectures.generation import PRETRAINED_RATE
-from anyner.architectures.set_gner.config import Config, SetOptions
+from anyner.architectures.set_gner.config import LEAST_LIKELY, Config, SetOptions
 from anyner.architectures.set_gner.decode import decode
-from anyner.architectures.set_gner.network import Network
+from anyner.architectures.set_gner.network import Network, Sentences
 from anyner.architectures.set_gner.search import NONE, Hypotheses, Limits, Reach, generate
 from anyner.architectures.set_gner.targets import IGNORED, Targets, targets_of
-from anyner.architectures.settings import Decoding, HeadConfig, least_score
-from anyner.architectures.spans import span_classifier_of, span_losses
+from anyner.architectures.settings import Decoding, HeadConfig, least_before_rescoring, least_score
+from anyner.architectures.spans import span_classifier_of, span_losses, span_tables
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.gold import Gold
-from anyner.layers.sequences import Sequences
-from anyner.layers.span_classifier import Boundaries, ReadWords, least_before_rescoring, rescored
+from anyner.layers.decoder import Memory
+from anyner.layers.sequences import Sequences, SequencesInGraph
+from anyner.layers.span_classifier import Boundaries, ReadWords, rescored
 from anyner.layers.units import UnitEntities, Units, WordUnits, units_of
 from anyner.text.windows import PieceCutter
-
-LEAST_LIKELY = 0.03
-"""Probability that the span classifier must give a span for the search to reach so far; the same with looser thresholds, so that
-tuning sees what prediction will."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +134,48 @@ class Head(base.Head):
         best = generate(self.network, self.network.read(units, states), sequences, head, limits)
         entities = self._proposed(best, units, sentence, begins[sentence, head], number[sentence, head])
         return self._rescored(entities, read, share)
+
+    def read(self, states: States) -> Mapping[str, Tensor] | None:
+        if self.settings.unit != "words" or not self.settings.constrained:
+            return None
+        units, (parts, counts) = self.units(states), self.network.detect(states.words)
+        sentences = self.network.read(units, states)
+        memory = {
+            f"memory_{name}_{number}": value
+            for number, both in enumerate(sentences.memory.layers)
+            for name, value in zip(("keys", "values"), both, strict=True)
+        }
+        heads = {"parts": parts[..., 0] if parts is not None else None, "counts": counts}
+        detected = {name: value for name, value in heads.items() if value is not None}
+        return {"inputs": sentences.inputs, "keys": sentences.keys, **memory, **detected, **span_tables(self, states)}
+
+    def steps(self) -> Mapping[str, Step]:
+        """The decoder: log probabilities of what follows each element of sequences."""
+        network, layers = self.network, self.network.decoder.shape.layers
+        heads, head_width = network.decoder.shape.heads, network.decoder.shape.head_width
+        memory = [f"memory_{name}_{number}" for number in range(layers) for name in ("keys", "values")]
+
+        def following(inputs: Tensor, keys: Tensor, mask: Tensor, lengths: Tensor, *others: Tensor) -> Mapping[str, Tensor]:
+            *known, sentence, place, grid, elements = others
+            remembered = Memory(tuple(zip(known[::2], known[1::2], strict=True)), mask)
+            sentences = Sentences(inputs, keys, network.key(network.symbols), lengths, remembered, None)
+            sequences = SequencesInGraph(sentence, place, grid)
+            states = network(sentences, sequences, elements, elements[:, 0])
+            return {"log": network.log_probabilities(sentences, sequences, states, elements[:, 0], elements)}
+
+        examples = {
+            "inputs": torch.zeros(2, 5, network.width),
+            "keys": torch.zeros(2, 5, network.width),
+            "mask": torch.ones(2, 6 if self.settings.reads == "pieces" else 5, dtype=torch.bool),
+            "lengths": torch.tensor([5, 4]),
+            **{name: torch.zeros(2, heads, 6 if self.settings.reads == "pieces" else 5, head_width) for name in memory},
+            "sentence": torch.tensor([0, 0, 0, 1]),
+            "place": torch.tensor([0, 1, 2, 3]),
+            "grid": torch.tensor([[0, 1, 2], [3, 4, 4]]),
+            "elements": torch.zeros(4, 7, dtype=torch.long),
+        }
+        varying = {name: (0, 2) if name in memory else (0,) if value.dim() == 1 else (0, 1) for name, value in examples.items()}
+        return {"following": Step(following, examples, varying)}
 
     def _heads(self, units: Units, options: SetOptions) -> tuple[Tensor, Tensor]:
         """Probability of beginning an entity, and, if any begins there, how many are taken (equation 16): (B, U) each."""

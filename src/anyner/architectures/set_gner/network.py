@@ -9,17 +9,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from anyner.architectures.set_gner.config import Config
+from anyner.architectures.set_gner.config import ILLEGAL, Config
 from anyner.encoding.encoder import Encoder, States
 from anyner.layers.decoder import Decoder, Memory, Norm, Past, sinusoidal_embeddings
 from anyner.layers.decoder_weights import chosen_shape, input_scale, load_decoder, position_rows
-from anyner.layers.sequences import Sequences
+from anyner.layers.sequences import Placed
 from anyner.layers.spanpool import at_words
 from anyner.layers.units import Units
 from anyner.text.windows import PieceCutter
 
-ILLEGAL = -1e4
-"""The logit of what may not follow: finite, so that a sequence where nothing else is left has no NaN."""
 DETECTOR_DROPOUT = 0.2
 
 
@@ -115,7 +113,7 @@ class Network(nn.Module):
         keys, symbol_keys = (self.key(self.dropout(one)) for one in (words, self.symbols))
         return Sentences(inputs * self.scale, keys, symbol_keys, units.mask.sum(1), memory, unknown)
 
-    def forward(self, sentences: Sentences, at: Sequences, elements: Tensor, first: Tensor, past: Past | None = None) -> Tensor:
+    def forward(self, sentences: Sentences, at: Placed, elements: Tensor, first: Tensor, past: Past | None = None) -> Tensor:
         """All elements (N, T) of sequences that began at `first` (N,), or with a `past` only the next one: (N, T, w)."""
         place = elements if self.settings.constrained else elements + self.first_unit
         embedded = at_words(sentences.inputs, at.sentence[:, None], place)  # (N, T, w)
@@ -123,7 +121,7 @@ class Network(nn.Module):
         inputs = embedded + self.positions.of_sequences(first, step).to(embedded.dtype)
         return self.decoder(inputs, at, sentences.memory, past=past)  # type: ignore[no-any-return]
 
-    def log_probabilities(self, sentences: Sentences, at: Sequences, states: Tensor, first: Tensor, last: Tensor) -> Tensor:
+    def log_probabilities(self, sentences: Sentences, at: Placed, states: Tensor, first: Tensor, last: Tensor) -> Tensor:
         """Of every symbol and unit behind sequences that began at `first` (N,), at each of their elements `last` (N, T).
 
         (N, T, symbols + units), float32.

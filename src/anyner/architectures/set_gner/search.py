@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from anyner.architectures.set_gner.network import ILLEGAL, Network, Sentences
+from anyner.architectures.set_gner.config import ILLEGAL
+from anyner.architectures.set_gner.network import Network, Sentences
 from anyner.architectures.set_gner.targets import END
 from anyner.layers.sequences import Sequences
 

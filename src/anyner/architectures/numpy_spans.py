@@ -1,0 +1,183 @@
+"""Spans in numpy: what the span classifier and the pairs of fragments say, from the tables that their networks computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyner.architectures.decode import HostProposals
+
+Floats = NDArray[np.float32]
+Integers = NDArray[np.int64]
+MOST_FRAGMENTS = 32
+"""Fragments of a window that are paired; the best ones, where a model proposes more."""
+
+
+def sigmoid(logits: Floats) -> Floats:
+    with np.errstate(over="ignore"):  # of exp(-logit): the result is 0
+        result: Floats = np.reciprocal(1 + np.exp(-logits))
+    return result
+
+
+def softmax(logits: Floats, axis: int) -> Floats:
+    powers = np.exp(logits - logits.max(axis, keepdims=True))
+    shares: Floats = powers / powers.sum(axis, keepdims=True)
+    return shares
+
+
+def likely_spans(probability: Floats, spans: NDArray[np.bool_], least: float) -> tuple[Integers, Floats]:
+    """Those of `spans` (B, M, M) whose probability (B, C, M, M) reaches `least`: sentence, label, first and last word (P, 4),
+    and probability (P,)."""
+    likely = (probability >= least) & spans[:, None]
+    return np.argwhere(likely), probability[likely]
+
+
+class SpanMaxima:
+    """The maximum over any span of words in two gathers, from a table made once in O(M log M)."""
+
+    def __init__(self, words: Floats) -> None:
+        """`words` (B, M, d)."""
+        levels, step = [words], 1
+        while 2 * step <= words.shape[1]:
+            below = levels[-1]
+            levels.append(np.concatenate([np.maximum(below[:, :-step], below[:, step:]), below[:, -step:]], axis=1))
+            step *= 2
+        self._table = np.stack(levels)  # (K, B, M, d)
+
+    def of(self, sentence: Integers, first: Integers, last: Integers) -> Floats:
+        """(N, d)"""
+        level = np.frexp(last - first + 1)[1].astype(np.int64) - 1  # of the largest power of two within the span
+        second = last + 1 - (1 << level)
+        largest: Floats = np.maximum(self._table[level, sentence, first], self._table[level, sentence, second])
+        return largest
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentPairs:
+    labels: int
+    logits: Callable[[Integers], Floats]
+    """Of pairs (R, 5), sentence and the first and last words of both: (R, C)."""
+
+    def proposed(self, place: Integers, score: Floats) -> tuple[Integers, Floats]:
+        """All pairs among proposed spans (P, 4), sentence, kind, first and last word: (R, 6), the label second, and (R,)."""
+        fragment = np.flatnonzero(place[:, 1] >= self.labels)  # (F,)
+        fragment = fragment[np.lexsort((-score[fragment], place[fragment, 0]))]  # by sentence, the best first
+        sentence = place[fragment, 0]
+        fragment = fragment[np.arange(len(fragment)) - np.searchsorted(sentence, sentence) < MOST_FRAGMENTS]
+        sentence, kind, first, last = place[fragment].T
+        paired = (sentence[:, None] == sentence) & (kind[:, None] == kind) & (last[:, None] + 1 < first)  # (F, F)
+        one, other = np.nonzero(paired)  # (R,) each
+        pairs = np.column_stack([sentence[one], first[one], last[one], first[other], last[other]]).astype(np.int64)  # (R, 5)
+        label = kind[one] - self.labels  # (R,)
+        found = np.column_stack([pairs[:, 0], label, pairs[:, 1:]])
+        if not len(pairs):
+            return found, np.zeros(0, dtype=np.float32)
+        return found, sigmoid(self.logits(pairs)[np.arange(len(pairs)), label])
+
+
+def span_proposals(pairs: FragmentPairs | None, place: Integers, score: Floats) -> HostProposals:
+    """The spans, with all pairs of those that are fragments."""
+    if pairs is None:
+        pair, pair_score = np.zeros((0, 6), dtype=np.int64), np.zeros(0, dtype=np.float32)
+    else:
+        pair, pair_score = pairs.proposed(place, score)
+    return {"place": place, "score": score, "pair": pair, "pair_score": pair_score}
+
+
+def best_fragments(probability: NDArray[Any], labels: int, least: float) -> tuple[Integers, Integers, NDArray[Any]]:
+    """Spans that may be fragments, from the probabilities (N, 2 C) of C labels and C kinds of fragments: (F,) which of them, kind
+    and probability."""
+    own = probability[:, labels:]
+    kind, best = own.argmax(1), own.max(1)  # (N,) each
+    which = np.flatnonzero(best >= least)  # (F,)
+    return which, kind[which] + labels, best[which]
+
+
+def rescored(score: Floats, probability: Floats, share: float) -> Floats:
+    """A head's score and the span classifier's probability as one: the weighted geometric mean."""
+    mean: Floats = np.maximum(score, 0.0) ** (1 - share) * probability**share
+    return mean
+
+
+@dataclass(frozen=True, slots=True)
+class Boundaries:
+    """Where N entities begin and end, and their first and last fragments; a contiguous one is its own first and last fragment."""
+
+    sentence: Integers  # (N,)
+    first: Integers  # (N,)
+    first_end: Integers  # (N,) the last word of the first fragment
+    last_start: Integers  # (N,) the first word of the last fragment
+    last: Integers  # (N,)
+
+    @classmethod
+    def of_words(cls, sentence: Integers, words: Integers, size: Integers) -> Boundaries:
+        """Of rising words (N, W), of which the first `size` (N,) count; at least one is taken to be there."""
+        row, steps = np.arange(len(words)), words.shape[1] - 1
+        first, last = words[:, 0], words[row, np.maximum(size - 1, 0)]  # (N,) each
+        if not steps:
+            return cls(sentence, first, last, first, last)
+        jumps = (words[:, 1:] > words[:, :-1] + 1) & (np.arange(steps) < size[:, None] - 1)  # (N, W - 1)
+        before, after = jumps.argmax(1), steps - jumps[:, ::-1].argmax(1)  # of the first jump, behind the last
+        found = jumps.any(1)
+        return cls(sentence, first, np.where(found, words[row, before], last), np.where(found, words[row, after], first), last)
+
+
+@dataclass(frozen=True, slots=True)
+class SpanClassifier:
+    """What the span classifier says of a batch."""
+
+    table: Floats  # (B, classes, M, M) logits of no entity, of each label and, in some models, of each discontinuous one
+    fragments: Floats | None  # (B, 2, M, M) logits of being a first, and a last, fragment
+    labels: int
+
+    @property
+    def label_probabilities(self) -> Floats:
+        """Of all spans: (B, C, M, M)."""
+        return softmax(self.table, 1)[:, 1 : self.labels + 1]
+
+    def logits(self, sentence: Integers, first: Integers, last: Integers) -> Floats:
+        """Of N spans: (N, classes)."""
+        chosen: Floats = self.table[sentence, :, first, last]
+        return chosen
+
+    def probabilities(self, entities: Boundaries) -> Floats:
+        """Of each label for N entities: (N, C)."""
+        classes = softmax(self.logits(entities.sentence, entities.first, entities.last), 1)[:, 1:]  # (N, C), or (N, 2 C)
+        if classes.shape[1] == self.labels:
+            return classes
+        split = (entities.first_end != entities.last)[:, None]
+        by_ends = np.where(split, classes[:, self.labels :], classes[:, : self.labels])
+        if self.fragments is None:
+            return by_ends
+        first = self.fragments[entities.sentence, 0, entities.first, entities.first_end]  # (N,)
+        last = self.fragments[entities.sentence, 1, entities.last_start, entities.last]  # (N,)
+        by_fragments = np.exp((_log_sigmoid(first) + _log_sigmoid(last)) / 2)[:, None]  # (N, 1)
+        return np.where(split, np.sqrt(by_ends * by_fragments), by_ends)
+
+    def rescore(self, place: Integers, score: Floats, share: float) -> Floats:
+        """Scores (P,) of contiguous entities, of which `place` (P, 4) has sentence, label, first and last word."""
+        sentence, label, first, last = place.T
+        probability = self.probabilities(Boundaries(sentence, first, last, first, last))  # (P, C)
+        return rescored(score, probability[np.arange(len(place)), label], share)
+
+    def farthest(self, spans: NDArray[np.bool_], least: float) -> tuple[Integers, Integers]:
+        """The last words of the longest of `spans` (B, M, M) from each word that may be contiguous and discontinuous entities:
+        (B, M) each, -1 where there are none of a probability of at least `least`."""
+        largest = self.table.max(1, keepdims=True)
+        total = largest + np.log(np.exp(self.table - largest).sum(1, keepdims=True))
+        likely = self.table - total >= np.float32(np.log(least))  # (B, classes, M, M)
+        last = np.arange(self.table.shape[3])
+        contiguous, discontinuous = (
+            np.where(likely[:, classes].any(1) & spans, last, -1).max(2)
+            for classes in (slice(1, self.labels + 1), slice(self.labels + 1, None))
+        )
+        return contiguous, discontinuous
+
+
+def _log_sigmoid(logits: Floats) -> Floats:
+    result: Floats = -np.logaddexp(np.float32(0), -logits)
+    return result

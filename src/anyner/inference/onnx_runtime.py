@@ -1,0 +1,131 @@
+"""Runs a model's graphs with ONNX Runtime on a CPU: no torch, no transformers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+from anyner.architectures.decode import HostProposals, decode_spans
+from anyner.architectures.draw import Draw
+from anyner.architectures.numpy_head import READ, TABLE, Arrays, NumpyHead, Run
+from anyner.architectures.settings import Decoding, HeadConfig, Options
+from anyner.encoding.arrays import BatchArrays, Integers, arrays_of
+from anyner.encoding.pieces import Frame
+from anyner.encoding.shapes import ShapeVocabulary
+from anyner.errors import AnynerError, first_line
+from anyner.text.align import WordEntity
+from anyner.text.windows import Window
+
+Floats = NDArray[np.float32]
+_INPUTS = ("piece_ids", "piece_mask", "first_piece", "last_piece", "word_mask", "shapes")
+BATCH_TOKENS = 256
+"""Pieces of a batch. Small ones are fastest: what a layer computes stays in the caches, and short texts have little padding."""
+_MOST_THREADS = 4
+"""More only where OMP_NUM_THREADS says so: other processes want to run as well."""
+
+
+class Sessions:
+    """The steps of a model, ready to run."""
+
+    def __init__(self, graphs: Mapping[str, bytes], weights: Mapping[str, Mapping[str, NDArray[Any]]], where: str) -> None:
+        """`graphs` are ONNX files, `weights` what each takes from outside; both by the names of the steps."""
+        self._sessions: dict[str, Any] = {}
+        for step, graph in graphs.items():
+            options = _session_options()
+            held = {name: onnxruntime.OrtValue.ortvalue_from_numpy(weight) for name, weight in weights[step].items()}
+            if held:
+                options.add_external_initializers(list(held), list(held.values()))
+            try:
+                self._sessions[step] = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionProvider"])
+            except Exception as error:  # the library has a dozen kinds, none with a common base
+                raise AnynerError(f"{where}: the graph {step!r} cannot be run: {first_line(error)}") from None
+        self._inputs = {step: [one.name for one in session.get_inputs()] for step, session in self._sessions.items()}
+        self._outputs = {step: [one.name for one in session.get_outputs()] for step, session in self._sessions.items()}
+
+    def run(self, step: str, inputs: Arrays) -> dict[str, NDArray[Any]]:
+        outputs = self._outputs[step]
+        values = self._sessions[step].run(outputs, {name: inputs[name] for name in self._inputs[step]})
+        return dict(zip(outputs, values, strict=True))
+
+
+def _session_options() -> Any:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = _threads(), 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # a waiting thread leaves the core to others
+    options.enable_mem_pattern = False  # plans memory for one shape, and every batch has a new one
+    options.log_severity_level = 3  # errors only
+    return options
+
+
+def _threads() -> int:
+    named = os.environ.get("OMP_NUM_THREADS", "")
+    if named.isdecimal() and int(named):
+        return int(named)
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(_MOST_THREADS, allowed)
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Windows -> the first step."""
+
+    run: Run
+    frame: Frame
+    shapes: ShapeVocabulary | None
+    table: Callable[[Integers], Floats] | None
+    """Rows of the encoder's embedding; None: it is in the graph."""
+
+    def read(self, windows: Sequence[Window]) -> tuple[BatchArrays, dict[str, NDArray[Any]]]:
+        """The batch, and the outputs of the step."""
+        batch = arrays_of(windows, self.frame, self.shapes)
+        inputs = {name: getattr(batch, name) for name in _INPUTS}
+        if self.table is not None:
+            used, inputs["piece_ids"] = renumbered(batch.piece_ids, self.frame.pad)
+            inputs[TABLE] = self.table(used)
+        return batch, self.run(READ, inputs)
+
+
+def renumbered(pieces: Integers, pad: int) -> tuple[Integers, Integers]:
+    """The different pieces (N,), and the pieces (B, S) as places among them. Padding keeps its number: some encoders read it."""
+    used = np.unique(pieces)
+    used = used[used != pad]
+    places = np.searchsorted(used, pieces)
+    places += places >= pad  # to make room
+    before, behind = used[:pad], used[pad:]
+    filled = np.concatenate([before, np.full(pad - len(before) + 1, pad), behind])
+    return filled, np.where(pieces == pad, pad, places)
+
+
+class OnnxRuntime:
+    batch_tokens = BATCH_TOKENS
+
+    def __init__(self, head: NumpyHead, reader: Reader, most_pieces: int | None, seed: int) -> None:
+        self.head, self.reader, self.most_pieces, self.draw = head, reader, most_pieces, Draw(seed)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.head.labels
+
+    @property
+    def head_config(self) -> HeadConfig:
+        return self.head.config
+
+    @property
+    def call_options(self) -> type[Options]:
+        return self.head.CallOptions
+
+    def propose(self, windows: Sequence[Window], decoding: Decoding) -> HostProposals:
+        batch, read = self.reader.read(windows)
+        if decoding.span_classifier_alone:
+            return self.head.propose_by_spans(batch, read, decoding)
+        return self.head.propose(batch, read, decoding, self.draw)
+
+    def decode(self, proposals: HostProposals, sentences: int, decoding: Decoding) -> list[list[WordEntity]]:
+        decode = decode_spans if decoding.span_classifier_alone else self.head.decode
+        return decode(proposals, sentences, decoding)

@@ -1,0 +1,80 @@
+"""The graph of a model folder: its computation as ONNX files without weights, which take those of `model.safetensors`.
+
+`graph.json` names the files, one for each step, and what they take. It holds for one `config.json`: a model that was trained
+again with other settings has no graph until it is exported again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from anyner.architectures.numpy_head import READ
+from anyner.encoding.untrusted import read_json
+from anyner.errors import AnynerError
+from anyner.settings import Settings
+from anyner.storage.files import CONFIG
+
+INDEX, PARITY = "graph.json", "parity.json"
+FILES = "graph*.onnx"
+TRANSPOSED = ".T"
+"""Ending of the name of a weight that a graph takes transposed: it would else be transposed at every start."""
+FORMAT = 1
+_MOST_BYTES = 64 << 20
+_PARTS = ("architecture", "head", "labels", "encoder", "pretrained")
+"""What a graph depends on in `config.json`. Thresholds and options can be changed."""
+
+
+class Graph(Settings):
+    format: int = FORMAT
+    config_sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    """Checksum of the settings that the graph was made for."""
+    most_pieces: int | None = Field(ge=1)
+    """Most pieces that the encoder can read; None: any number."""
+    pieces: int = Field(ge=1)
+    """Rows of the encoder's embedding."""
+    table: str | None
+    """The encoder's embedding, if the first step takes only the rows of it that a batch needs, as an input."""
+    weights: dict[str, tuple[str, ...]]
+    """The weights that each step takes, by the name of the step."""
+
+
+def graph_file(step: str) -> str:
+    return "graph.onnx" if step == READ else f"graph-{step}.onnx"
+
+
+def settings_hash(plain: dict[str, Any]) -> str:
+    """Of the plain content of a `config.json`, as it is in the file."""
+    parts = {key: plain.get(key) for key in _PARTS}
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def graph_of(folder: Path) -> Graph | None:
+    """The graph of a model folder; None if it has none for its settings."""
+    path = folder / INDEX
+    if not path.is_file():
+        return None
+    graph = Graph.of(read_json(path), str(path))
+    if graph.format > FORMAT:
+        raise AnynerError(f"{path}: written by a newer anyner (format {graph.format}, this one knows {FORMAT}): upgrade anyner")
+    fits = graph.config_sha256 == settings_hash(read_json(folder / CONFIG))
+    return graph if fits else None
+
+
+def graph_bytes(folder: Path, step: str) -> bytes:
+    path = folder / graph_file(step)
+    if not path.is_file():
+        raise AnynerError(f"{folder}: no {path.name}, which {INDEX} asks for: run anyner export {folder}")
+    if path.stat().st_size > _MOST_BYTES:
+        raise AnynerError(f"{path}: too large: the limit is {_MOST_BYTES >> 20} MB")
+    return path.read_bytes()
+
+
+def remove_graph(folder: Path) -> None:
+    """The graph of an older model: the index first, as nothing is read without it."""
+    for path in (folder / INDEX, folder / PARITY, *folder.glob(FILES)):
+        path.unlink(missing_ok=True)

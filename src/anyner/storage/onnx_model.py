@@ -1,0 +1,55 @@
+"""A model folder with a graph -> a recognizer that runs it without torch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from anyner.architectures.registry import config_class, numpy_head_class
+from anyner.encoding.pieces import PieceVocabulary
+from anyner.encoding.shapes import ShapeVocabulary
+from anyner.errors import AnynerError
+from anyner.inference.config import ModelConfig
+from anyner.inference.onnx_runtime import OnnxRuntime, Reader, Sessions
+from anyner.inference.recognizer import Recognizer
+from anyner.storage.files import CONFIG
+from anyner.storage.format import current_name
+from anyner.storage.graph import INDEX, TRANSPOSED, Graph, graph_bytes
+from anyner.storage.weights import Array, Weights, weights_file
+
+
+def loaded(folder: Path, config: ModelConfig, graph: Graph) -> Recognizer:
+    path = weights_file(folder)
+    head_type = numpy_head_class(config.architecture)
+    head_config = config_class(config.architecture).of(config.head, f"{folder / CONFIG}: head")
+    if config.thresholds.keys() != head_config.default_thresholds().keys():
+        wanted = ", ".join(head_config.default_thresholds()) or "none"
+        raise AnynerError(f"{folder / CONFIG}: 'thresholds': {config.architecture} has {wanted}")
+    vocabulary = PieceVocabulary.load(folder)
+    vocabulary.check_fits(graph.pieces, str(folder))
+    shapes = ShapeVocabulary.load(folder) if config.encoder.word_shapes else None
+    stored = Weights(path)
+    stored.check(config.weights_sha256)
+    names = {current_name(config.architecture, name): name for name in stored}
+    taken = {step: {name: _weight(stored, names, name, path) for name in own} for step, own in graph.weights.items()}
+    sessions = Sessions({step: graph_bytes(folder, step) for step in graph.weights}, taken, str(folder / INDEX))
+    head = head_type(head_config, config.labels, sessions.run)
+    table = None
+    if graph.table is not None:
+        if graph.table not in names:
+            raise AnynerError(f"{path}: does not fit {INDEX}: {graph.table} is missing")
+        table = stored.rows(names[graph.table])
+    reader = Reader(sessions.run, vocabulary.frame, shapes, table)
+    runtime = OnnxRuntime(head, reader, graph.most_pieces, config.seed)
+    return Recognizer(runtime, vocabulary, config)
+
+
+def _weight(stored: Weights, names: dict[str, str], name: str, path: Path) -> Array:
+    """What a graph calls by that name; `names` are the stored ones of today's."""
+    if name in names:
+        return stored[names[name]]
+    whole = names.get(name.removesuffix(TRANSPOSED))
+    if whole is None or not name.endswith(TRANSPOSED):
+        raise AnynerError(f"{path}: does not fit {INDEX}: {name} is missing")
+    return np.ascontiguousarray(stored[whole].T)
