@@ -1,5 +1,6 @@
 # make demo   sets everything up, shows what the bundled models find and fine-tunes one on the embedded corpus
 # make test   sets everything up and runs lint, types, layers and tests
+# make light  checks the installation without torch in an environment of its own
 # make lint   the checks without the tests
 # make bench  speed ratios of the demo model on this machine
 PYTHON ?= python3
@@ -11,7 +12,7 @@ export OMP_NUM_THREADS ?= 1
 export HF_HUB_OFFLINE = 1
 export TOKENIZERS_PARALLELISM = false
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test light lint bench clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "anyner needs Python 3.11 or newer"'
@@ -32,6 +33,9 @@ lint: $(INSTALLED)
 
 test: lint
 	$(BIN)/pytest -n 2 --dist loadfile -m "not slow and not gpu"
+
+light:
+	PYTHON=$(PYTHON) .ci/light
 
 bench: $(INSTALLED)
 	test -f runs/demo/config.json || $(BIN)/anyner train recipes/biaffine/demo-bundled.yaml -o runs/demo

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from anyner.training.progress import Listener
     from anyner.training.run import TrainingResult
 
+_CHECKED = 50
+"""Dev documents on which the graph of a trained model is compared with torch."""
+
 
 def train(
     recipe: str | Path | Recipe | Mapping[str, Any],
@@ -28,11 +32,14 @@ def train(
     *,
     quality: str = "standard",
     texts: Sequence[Document] = (),
+    graph: bool = True,
 ) -> TrainingResult:
     """Trains the model of a recipe (a YAML file, its keys as a dict, or a `Recipe`) into a folder that `anyner.load` reads.
 
-    `quality` is fast, standard or best; the last also learns from `texts` without annotation.
+    `quality` is fast, standard or best; the last also learns from `texts` without annotation. `graph`: the model is exported as
+    well, for prediction without torch, which takes about as long as an epoch on a small corpus.
     """
+    _check_installed()
     from anyner.training.checkpoint import has_checkpoint
     from anyner.training.config import Recipe, changed
     from anyner.training.quality import train as train_with
@@ -48,10 +55,39 @@ def train(
     elif changes:
         recipe = Recipe.of(changed(recipe.plain(), changes), "recipe")
     try:
-        return train_with(recipe, Path(output), quality=quality, texts=texts, resume=resume, listener=listener)
+        result = train_with(recipe, Path(output), quality=quality, texts=texts, resume=resume, listener=listener)
     except DiskFullError as error:
         then = "resume the training" if has_checkpoint(Path(output)) else "start again"
         raise DiskFullError(f"{error}: free some space, then {then}") from None
+    if graph and _is_main_process():
+        _add_graph(result.folder, listener)
+    return result
+
+
+def _check_installed() -> None:
+    if missing := [name for name in ("torch", "transformers", "accelerate") if find_spec(name) is None]:
+        raise AnynerError(f"training needs {missing[0]}, which is not installed: pip install 'anyner[train]'")
+
+
+def _is_main_process() -> bool:
+    from accelerate import PartialState
+
+    return bool(PartialState().is_main_process)
+
+
+def _add_graph(folder: Path, listener: Listener | None) -> None:
+    """A trained model without a graph runs in torch: that is told, and is no error."""
+    try:
+        from anyner.training.graph import add_checked_graph, dev_documents
+
+        parity = add_checked_graph(folder, dev_documents(folder, _CHECKED))
+        note = f"exported for prediction without torch: the same {parity.entities} entities in {parity.documents} dev documents"
+    except ModuleNotFoundError as error:
+        note = f"note: not exported for prediction without torch: {error.name} is not installed (pip install 'anyner[train]')"
+    except AnynerError as error:
+        note = f"note: not exported for prediction without torch: {error}"
+    if listener is not None:
+        listener.note(note)
 
 
 def evaluate(

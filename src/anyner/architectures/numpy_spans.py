@@ -66,16 +66,21 @@ class FragmentPairs:
         """All pairs among proposed spans (P, 4), sentence, kind, first and last word: (R, 6), the label second, and (R,)."""
         fragment = np.flatnonzero(place[:, 1] >= self.labels)  # (F,)
         fragment = fragment[np.lexsort((-score[fragment], place[fragment, 0]))]  # by sentence, the best first
-        sentence = place[fragment, 0]
-        fragment = fragment[np.arange(len(fragment)) - np.searchsorted(sentence, sentence) < MOST_FRAGMENTS]
-        sentence, kind, first, last = place[fragment].T
-        paired = (sentence[:, None] == sentence) & (kind[:, None] == kind) & (last[:, None] + 1 < first)  # (F, F)
-        one, other = np.nonzero(paired)  # (R,) each
-        pairs = np.column_stack([sentence[one], first[one], last[one], first[other], last[other]]).astype(np.int64)  # (R, 5)
-        label = kind[one] - self.labels  # (R,)
-        found = np.column_stack([pairs[:, 0], label, pairs[:, 1:]])
-        if not len(pairs):
+        _, sentence = np.unique(place[fragment, 0], return_inverse=True)  # (F,) counted among those that have any
+        rank = np.arange(len(fragment)) - np.searchsorted(sentence, sentence)  # (F,) in its sentence
+        listed = rank < MOST_FRAGMENTS
+        rows = np.full((sentence.max(initial=-1) + 1, MOST_FRAGMENTS), -1)  # (B, K)
+        rows[sentence[listed], rank[listed]] = fragment[listed]
+        _, kind, first, last = np.moveaxis(place[rows], 2, 0)  # (B, K) each; of -1 any
+        paired = (kind[:, :, None] == kind[:, None]) & (last[:, :, None] + 1 < first[:, None])  # (B, K, K)
+        paired &= (rows[:, :, None] >= 0) & (rows[:, None] >= 0)
+        row, left, right = np.nonzero(paired)  # (R,) each
+        one, other = rows[row, left], rows[row, right]  # (R,) each
+        label = place[one, 1] - self.labels  # (R,)
+        found = np.column_stack([place[one, 0], label, place[one, 2:], place[other, 2:]])  # (R, 6)
+        if not len(found):
             return found, np.zeros(0, dtype=np.float32)
+        pairs = np.delete(found, 1, axis=1)  # (R, 5)
         return found, sigmoid(self.logits(pairs)[np.arange(len(pairs)), label])
 
 

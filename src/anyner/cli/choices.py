@@ -31,6 +31,9 @@ CallOption = Annotated[
 DeviceOption = Annotated[
     str | None, typer.Option(metavar="DEVICE", help="cpu, cuda, cuda:1, mps. Default: a GPU when there is one.")
 ]
+ThreadsOption = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="CPU threads. Default: OMP_NUM_THREADS, else at most 4.")
+]
 FormatOption = Annotated[
     str | None, typer.Option(metavar="FORMAT", help="Format of the corpus. Default: detected from its content.")
 ]
@@ -64,7 +67,7 @@ def _pairs(option: str, given: list[str] | None, parsed: Callable[[str], Any], k
     return pairs
 
 
-def load_model(name: str | None, device: str | None) -> Recognizer:
+def load_model(name: str | None, device: str | None, threads: int | None) -> Recognizer:
     """The model of that name, else the bundled general one."""
     from anyner.storage.bundled import bundled_folder
     from anyner.storage.load import load
@@ -72,7 +75,7 @@ def load_model(name: str | None, device: str | None) -> Recognizer:
     source = name or bundled_folder("general-en")  # its folder: one of the same name may lie here
     if source is None:
         raise AnynerError("no bundled models in this installation: use --model with a folder or hub id")
-    return load(source, device)
+    return load(source, device, threads=threads)
 
 
 def listening(quiet: bool, note: str | None = None) -> AbstractContextManager[TerminalListener | None]:

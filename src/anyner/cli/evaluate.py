@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anyner.cli.choices import CallOption, DeviceOption, FormatOption, OverlapOption, ThresholdOption, call_choices, load_model
+from anyner.cli.choices import (
+    CallOption,
+    DeviceOption,
+    FormatOption,
+    OverlapOption,
+    ThreadsOption,
+    ThresholdOption,
+    call_choices,
+    load_model,
+)
 from anyner.cli.corpus import CORPUS_HELP, read_corpus
 from anyner.cli.output import Progress, check_writable, json_text, say, write_out
 from anyner.errors import AnynerError, printable
@@ -39,6 +48,7 @@ def evaluate(
     threshold: ThresholdOption = None,
     option: CallOption = None,
     device: DeviceOption = None,
+    threads: ThreadsOption = None,
 ) -> None:
     """Score a model on a corpus.
 
@@ -63,7 +73,7 @@ def evaluate(
     from anyner.evaluation.report import error_line, render
     from anyner.evaluation.slices import surface_forms
 
-    recognizer = load_model(model, device)
+    recognizer = load_model(model, device, threads)
     _tell_unknown_labels(gold, recognizer.config.labels)
     measured = evaluate_model(
         recognizer,

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from anyner.cli.corpus import CORPUS_HELP, read_corpus
 from anyner.cli.output import say
-from anyner.errors import AnynerError
-
-if TYPE_CHECKING:
-    from anyner.document import Document
-
-_SYNTHETIC = "synthetic"
 
 
 def export(
@@ -25,7 +19,7 @@ def export(
 ) -> None:
     """Add the graph of a model to its folder, for prediction without torch.
 
-    The graph is checked against torch on documents, the synthetic corpus unless another is named: the same entities, scores
+    The graph is checked against torch on the dev documents of the model's recipe, or on a corpus: the same entities, scores
     within 0.0001, whatever the batch. If they differ there is no graph, and the exit code is 1.
 
     \b
@@ -33,24 +27,12 @@ def export(
       anyner export runs/demo
       anyner export runs/genia --corpus data/genia/dev.jsonl
     """
-    documents: list[Document] = list(islice(read_corpus(corpus or _SYNTHETIC, None).documents, most))
-
-    from anyner.export.graph import add_graph
-    from anyner.export.parity import compared
-    from anyner.storage.graph import remove_graph
-    from anyner.storage.load import find, load
+    from anyner.storage.load import find
+    from anyner.training.graph import add_checked_graph, dev_documents
 
     folder = find(model)
-    in_torch = load(folder, device="cpu", runtime="torch")
-    add_graph(in_torch, folder)
-    try:
-        parity = compared(in_torch, load(folder, runtime="onnx"), documents)
-    except BaseException:
-        remove_graph(folder)
-        raise
-    told = f"{parity.entities} entities in {parity.documents} documents, scores within {parity.largest_difference:.1e}"
-    if not parity.holds:
-        remove_graph(folder)
-        raise AnynerError(f"{folder}: the graph gives other results than torch: {told}, {parity.differing} entities differ")
-    parity.write(folder)
-    say(f"{folder}: the same {told}; {parity.speedup:.1f} times as fast as torch on this machine", err=True)
+    documents = list(islice(read_corpus(corpus, None).documents, most)) if corpus else dev_documents(folder, most)
+    parity = add_checked_graph(folder, documents)
+    same = f"the same {parity.entities} entities in {parity.documents} documents"
+    within = f"scores within {parity.largest_difference:.1e}"
+    say(f"{folder}: {same}, {within}; {parity.speedup:.1f} times as fast as torch on this machine", err=True)

@@ -27,17 +27,22 @@ _INPUTS = ("piece_ids", "piece_mask", "first_piece", "last_piece", "word_mask", 
 BATCH_TOKENS = 256
 """Pieces of a batch. Small ones are fastest: what a layer computes stays in the caches, and short texts have little padding."""
 _MOST_THREADS = 4
-"""More only where OMP_NUM_THREADS says so: other processes want to run as well."""
+"""Unless more are asked for: other processes want to run as well."""
 
 
 class Sessions:
     """The steps of a model, ready to run."""
 
-    def __init__(self, graphs: Mapping[str, bytes], weights: Mapping[str, Mapping[str, NDArray[Any]]], where: str) -> None:
+    def __init__(
+        self, graphs: Mapping[str, bytes], weights: Mapping[str, Mapping[str, NDArray[Any]]], where: str, threads: int | None
+    ) -> None:
         """`graphs` are ONNX files, `weights` what each takes from outside; both by the names of the steps."""
+        self._where = where
         self._sessions: dict[str, Any] = {}
+        if READ not in graphs:
+            raise AnynerError(f"{where}: there is no graph {READ!r}")
         for step, graph in graphs.items():
-            options = _session_options()
+            options = _session_options(threads or _threads())
             held = {name: onnxruntime.OrtValue.ortvalue_from_numpy(weight) for name, weight in weights[step].items()}
             if held:
                 options.add_external_initializers(list(held), list(held.values()))
@@ -49,14 +54,16 @@ class Sessions:
         self._outputs = {step: [one.name for one in session.get_outputs()] for step, session in self._sessions.items()}
 
     def run(self, step: str, inputs: Arrays) -> dict[str, NDArray[Any]]:
-        outputs = self._outputs[step]
-        values = self._sessions[step].run(outputs, {name: inputs[name] for name in self._inputs[step]})
-        return dict(zip(outputs, values, strict=True))
+        try:
+            values = self._sessions[step].run(self._outputs[step], {name: inputs[name] for name in self._inputs[step]})
+        except Exception as error:  # the library has a dozen kinds, none with a common base
+            raise AnynerError(f"{self._where}: the graph {step!r} cannot be run: {first_line(error)}") from error
+        return dict(zip(self._outputs[step], values, strict=True))
 
 
-def _session_options() -> Any:
+def _session_options(threads: int) -> Any:
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.inter_op_num_threads = _threads(), 1
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # a waiting thread leaves the core to others
     options.enable_mem_pattern = False  # plans memory for one shape, and every batch has a new one
     options.log_severity_level = 3  # errors only
@@ -122,9 +129,12 @@ class OnnxRuntime:
 
     def propose(self, windows: Sequence[Window], decoding: Decoding) -> HostProposals:
         batch, read = self.reader.read(windows)
-        if decoding.span_classifier_alone:
-            return self.head.propose_by_spans(batch, read, decoding)
-        return self.head.propose(batch, read, decoding, self.draw)
+        try:
+            if decoding.span_classifier_alone:
+                return self.head.propose_by_spans(batch, read, decoding)
+            return self.head.propose(batch, read, decoding, self.draw)
+        except (KeyError, IndexError, ValueError) as error:  # outputs of other names and sizes than the head's
+            raise AnynerError(f"the graph does not fit this {self.head.config.architecture} model: {error!r}") from error
 
     def decode(self, proposals: HostProposals, sentences: int, decoding: Decoding) -> list[list[WordEntity]]:
         decode = decode_spans if decoding.span_classifier_alone else self.head.decode

@@ -9,15 +9,16 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from anyner.architectures.numpy_head import READ
 from anyner.encoding.untrusted import read_json
-from anyner.errors import AnynerError
+from anyner.errors import AnynerError, printable
 from anyner.settings import Settings
 from anyner.storage.files import CONFIG
+from anyner.storage.onnx_file import external_tensors
 
 INDEX, PARITY = "graph.json", "parity.json"
 FILES = "graph*.onnx"
@@ -27,6 +28,10 @@ FORMAT = 1
 _MOST_BYTES = 64 << 20
 _PARTS = ("architecture", "head", "labels", "encoder", "pretrained")
 """What a graph depends on in `config.json`. Thresholds and options can be changed."""
+
+
+StepName = Annotated[str, Field(pattern="^[a-z_]{1,40}$")]
+"""A part of a file name: it cannot lead out of the folder."""
 
 
 class Graph(Settings):
@@ -39,7 +44,7 @@ class Graph(Settings):
     """Rows of the encoder's embedding."""
     table: str | None
     """The encoder's embedding, if the first step takes only the rows of it that a batch needs, as an input."""
-    weights: dict[str, tuple[str, ...]]
+    weights: dict[StepName, tuple[str, ...]]
     """The weights that each step takes, by the name of the step."""
 
 
@@ -65,13 +70,17 @@ def graph_of(folder: Path) -> Graph | None:
     return graph if fits else None
 
 
-def graph_bytes(folder: Path, step: str) -> bytes:
+def graph_bytes(folder: Path, step: str, weights: tuple[str, ...]) -> bytes:
+    """The file of a step. It may take these weights from outside, which it is given, and nothing else: no other file is read."""
     path = folder / graph_file(step)
     if not path.is_file():
         raise AnynerError(f"{folder}: no {path.name}, which {INDEX} asks for: run anyner export {folder}")
     if path.stat().st_size > _MOST_BYTES:
         raise AnynerError(f"{path}: too large: the limit is {_MOST_BYTES >> 20} MB")
-    return path.read_bytes()
+    content = path.read_bytes()
+    if other := external_tensors(content, str(path)) - set(weights):
+        raise AnynerError(f"{path}: takes {printable(min(other)[:80])!r} from another file, which is not allowed")
+    return content
 
 
 def remove_graph(folder: Path) -> None:

@@ -19,7 +19,7 @@ from anyner.storage.graph import INDEX, TRANSPOSED, Graph, graph_bytes
 from anyner.storage.weights import Array, Weights, weights_file
 
 
-def loaded(folder: Path, config: ModelConfig, graph: Graph) -> Recognizer:
+def loaded(folder: Path, config: ModelConfig, graph: Graph, threads: int | None) -> Recognizer:
     path = weights_file(folder)
     head_type = numpy_head_class(config.architecture)
     head_config = config_class(config.architecture).of(config.head, f"{folder / CONFIG}: head")
@@ -33,7 +33,8 @@ def loaded(folder: Path, config: ModelConfig, graph: Graph) -> Recognizer:
     stored.check(config.weights_sha256)
     names = {current_name(config.architecture, name): name for name in stored}
     taken = {step: {name: _weight(stored, names, name, path) for name in own} for step, own in graph.weights.items()}
-    sessions = Sessions({step: graph_bytes(folder, step) for step in graph.weights}, taken, str(folder / INDEX))
+    files = {step: graph_bytes(folder, step, own) for step, own in graph.weights.items()}
+    sessions = Sessions(files, taken, str(folder), threads)
     head = head_type(head_config, config.labels, sessions.run)
     table = None
     if graph.table is not None:
@@ -41,8 +42,7 @@ def loaded(folder: Path, config: ModelConfig, graph: Graph) -> Recognizer:
             raise AnynerError(f"{path}: does not fit {INDEX}: {graph.table} is missing")
         table = stored.rows(names[graph.table])
     reader = Reader(sessions.run, vocabulary.frame, shapes, table)
-    runtime = OnnxRuntime(head, reader, graph.most_pieces, config.seed)
-    return Recognizer(runtime, vocabulary, config)
+    return Recognizer(OnnxRuntime(head, reader, graph.most_pieces, config.seed), vocabulary, config)
 
 
 def _weight(stored: Weights, names: dict[str, str], name: str, path: Path) -> Array:

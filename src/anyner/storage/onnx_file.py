@@ -1,0 +1,80 @@
+"""What an ONNX file takes from other files. Read from its bytes (protobuf), as prediction does without the onnx package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from anyner.errors import AnynerError
+
+_NESTED = {
+    "model": {7: "graph", 20: "training", 25: "function"},
+    "graph": {1: "node", 5: "tensor", 15: "sparse"},
+    "node": {5: "attribute"},
+    "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse"},
+    "function": {7: "node", 11: "attribute"},
+    "sparse": {1: "tensor", 2: "tensor"},
+    "training": {1: "graph", 2: "graph"},
+    "tensor": {},
+}
+"""The messages that may hold tensors, by the numbers of their fields."""
+_NAME, _EXTERNAL_DATA, _LOCATION = 8, 13, 14
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_DEEPEST = 32
+
+
+def external_tensors(content: bytes, where: str) -> set[str]:
+    """The names of all tensors whose content is not in the file."""
+    try:
+        return set(_external(memoryview(content), "model", 0))
+    except (IndexError, UnicodeDecodeError, ValueError):
+        raise AnynerError(f"{where}: not an ONNX graph, or damaged") from None
+
+
+def _external(message: memoryview, kind: str, depth: int) -> Iterator[str]:
+    if depth > _DEEPEST:
+        raise ValueError("nested too deeply")
+    names, outside = [], False
+    for field, value in _fields(message):
+        if kind == "tensor":
+            if field == _NAME and isinstance(value, memoryview):
+                names.append(str(value, "utf-8"))
+            outside |= field == _EXTERNAL_DATA or (field == _LOCATION and value != 0)
+        elif field in _NESTED[kind] and isinstance(value, memoryview):
+            yield from _external(value, _NESTED[kind][field], depth + 1)
+    if outside:  # of a field that is there several times readers take the last: here all count
+        yield from names or [""]
+
+
+def _fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
+    """The number of each field, and what it holds."""
+    place = 0
+    while place < len(message):
+        tag, place = _varint(message, place)
+        kind, size = tag & 7, 0
+        if kind == _VARINT:
+            value, place = _varint(message, place)
+            yield tag >> 3, value
+            continue
+        if kind == _BYTES:
+            size, place = _varint(message, place)
+        elif kind in (_FIXED32, _FIXED64):
+            size = 4 if kind == _FIXED32 else 8
+        else:
+            raise ValueError("no such kind of field")
+        if size > len(message) - place:
+            raise ValueError("cut short")
+        yield tag >> 3, message[place : place + size]
+        place += size
+
+
+def _varint(message: memoryview, place: int) -> tuple[int, int]:
+    """A number of 7 bits a byte, lowest first, and the place behind it."""
+    value = shift = 0
+    while True:
+        byte = message[place]
+        value |= (byte & 127) << shift
+        place, shift = place + 1, shift + 7
+        if byte < 128:
+            return value, place
+        if shift > 63:
+            raise ValueError("a number of more than 64 bits")

@@ -1,0 +1,43 @@
+"""The graph of a trained model, checked on documents: for prediction without torch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from pathlib import Path
+
+from anyner.corpora.synthetic import synthetic
+from anyner.document import Document
+from anyner.errors import AnynerError
+from anyner.export.graph import add_graph
+from anyner.export.parity import Parity, compared
+from anyner.storage.files import RECIPE
+from anyner.storage.graph import remove_graph
+from anyner.storage.load import load
+from anyner.training.config import Recipe
+from anyner.training.data.splits import Corpora
+
+
+def dev_documents(folder: Path, most: int) -> list[Document]:
+    """Of the recipe in the folder; synthetic ones where its files are gone."""
+    try:
+        documents = Corpora.read(Recipe.read(folder / RECIPE).data).dev.documents
+    except (AnynerError, OSError):
+        documents = ()
+    return list(islice(documents or synthetic(most).documents, most))
+
+
+def add_checked_graph(folder: Path, documents: Sequence[Document]) -> Parity:
+    """Exports the model and reads the documents in both runtimes. Where the results differ no graph is left."""
+    in_torch = load(folder, device="cpu", runtime="torch")
+    add_graph(in_torch, folder)
+    try:
+        parity = compared(in_torch, load(folder, runtime="onnx"), documents)
+        if not parity.holds:
+            told = f"{parity.differing} entities differ, scores by up to {parity.largest_difference:.1e}"
+            raise AnynerError(f"{folder}: the graph gives other results than torch: {told}")
+    except BaseException:
+        remove_graph(folder)
+        raise
+    parity.write(folder)
+    return parity
