@@ -42,6 +42,7 @@ def train(
     _check_installed()
     from anyner.training.checkpoint import has_checkpoint
     from anyner.training.config import Recipe, changed
+    from anyner.training.processes import is_main_process
     from anyner.training.quality import train as train_with
 
     if isinstance(changes, str):
@@ -59,7 +60,7 @@ def train(
     except DiskFullError as error:
         then = "resume the training" if has_checkpoint(Path(output)) else "start again"
         raise DiskFullError(f"{error}: free some space, then {then}") from None
-    if graph and _is_main_process():
+    if graph and is_main_process():
         _add_graph(result.folder, listener)
     return result
 
@@ -67,12 +68,6 @@ def train(
 def _check_installed() -> None:
     if missing := [name for name in ("torch", "transformers", "accelerate") if find_spec(name) is None]:
         raise AnynerError(f"training needs {missing[0]}, which is not installed: pip install 'anyner[train]'")
-
-
-def _is_main_process() -> bool:
-    from accelerate import PartialState
-
-    return bool(PartialState().is_main_process)
 
 
 def _add_graph(folder: Path, listener: Listener | None) -> None:

@@ -134,7 +134,7 @@ class OnnxRuntime:
                 return self.head.propose_by_spans(batch, read, decoding)
             return self.head.propose(batch, read, decoding, self.draw)
         except (KeyError, IndexError, ValueError) as error:  # outputs of other names and sizes than the head's
-            raise AnynerError(f"the graph does not fit this {self.head.config.architecture} model: {error!r}") from error
+            raise AnynerError(f"the graph does not fit the model: {first_line(error)}: run anyner export") from error
 
     def decode(self, proposals: HostProposals, sentences: int, decoding: Decoding) -> list[list[WordEntity]]:
         decode = decode_spans if decoding.span_classifier_alone else self.head.decode

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from threading import current_thread, main_thread
 
+from accelerate import PartialState
 from filelock import FileLock, Timeout
 
 from anyner.errors import AnynerError
@@ -81,3 +82,8 @@ def locked(folder: Path) -> Iterator[None]:
         if new:
             with suppress(OSError):  # not empty
                 folder.rmdir()
+
+
+def is_main_process() -> bool:
+    """Of the processes that train one model."""
+    return bool(PartialState().is_main_process)
