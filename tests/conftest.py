@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -25,6 +25,17 @@ def checkpoint_every(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     from anyner.training.loop import Trainer
 
     return lambda steps: monkeypatch.setattr(Trainer, "_checkpoint_due", lambda trainer: trainer.place.step % steps == 0)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def export_after_training() -> Iterator[Callable[..., None]]:
+    """What a training does at its end; left out here, as an export takes longer than most trainings of tests."""
+    from anyner import api
+
+    real = api._add_graph
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(api, "_add_graph", lambda *_: None)
+        yield real
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib.util import find_spec
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,8 +66,11 @@ def train(
 
 
 def _check_installed() -> None:
-    if missing := [name for name in ("torch", "transformers", "accelerate") if find_spec(name) is None]:
-        raise AnynerError(f"training needs {missing[0]}, which is not installed: pip install 'anyner[train]'")
+    for name in ("torch", "transformers", "accelerate"):
+        try:
+            import_module(name)
+        except ModuleNotFoundError:
+            raise AnynerError(f"training needs {name}, which is not installed: pip install 'anyner[train]'") from None
 
 
 def _add_graph(folder: Path, listener: Listener | None) -> None:

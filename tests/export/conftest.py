@@ -1,60 +1,28 @@
-"""Small models with their graphs, trained a few seconds on the synthetic corpus."""
+"""A small model with a graph."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-import anyner
-from anyner.corpora.synthetic import synthetic
-from anyner.document import Document
-from anyner.export.graph import add_graph
-from anyner.training.config import Recipe
+from anyner.training.progress import Listener
 
-Export = Callable[..., Path]
+
+class Notes(Listener):
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def note(self, line: str) -> None:
+        self.lines.append(line)
 
 
 @pytest.fixture(scope="session")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Export:
-    """A model folder with a graph, by its architecture and a name of settings."""
-
-    @cache
-    def made(architecture: str, kind: str = "plain") -> Path:
-        return _made(architecture, kind, tmp_path_factory.mktemp("exported") / architecture)
-
-    return made
-
-
-SETTINGS: dict[str, dict[str, Any]] = {
-    "plain": {"encoder": {"pooling": "max"}},
-    "lstm": {"encoder": {"lstm_layers": 2, "word_shapes": 8, "pooling": "mean"}},
-}
-
-
-def _made(architecture: str, kind: str, folder: Path) -> Path:
-    own = SETTINGS[kind]
-    plain = {
-        "data": {"synthetic": {"sentences": 60}, **own.get("data", {})},
-        "architecture": architecture,
-        "encoder": {"source": "from_scratch", "scratch_width": 32, **own.get("encoder", {})},
-        "training": {
-            "epochs": 20 if architecture == "diffusion_ner" else 8,
-            "encoder_lr": 5e-3,
-            "head_lr": 5e-3,
-        },
-    }
-    anyner.train(Recipe.of(plain, "the recipe"), folder)
-    add_graph(anyner.load(folder, runtime="torch"), folder)
+def exported(tiny_model: Path, export_after_training: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As a training leaves it."""
+    folder, notes = Path(shutil.copytree(tiny_model, tmp_path_factory.mktemp("exported") / "model")), Notes()
+    export_after_training(folder, notes)
+    assert len(notes.lines) == 1 and notes.lines[0].startswith("exported for prediction without torch: the same"), notes.lines
     return folder
-
-
-@pytest.fixture(scope="session")
-def documents() -> list[Document]:
-    """Sentences, a text of many of them, and odd ones."""
-    sentences = [Document(one.text) for one in (*synthetic(15), *synthetic(15, split="test"))]
-    long = Document(" ".join(one.text for one in sentences))
-    return [*sentences, long, Document("pain"), Document(""), Document("Ärger mit 水 and 🙂 in " + "x" * 300)]

@@ -6,9 +6,9 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
+import onnx
 import pytest
 
 import anyner
@@ -17,21 +17,20 @@ from anyner.errors import AnynerError
 from anyner.storage.graph import INDEX, graph_of
 from anyner.storage.save import save
 
-Export = Callable[..., Path]
-TEXT = " ".join(one.text for one in synthetic(8))
+TEXT = " ".join(one.text for one in synthetic(8, contiguous=True))
 BLOCKED = """
 import sys
 class Block:
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[0] in ("torch", "transformers", "accelerate", "scipy", "onnx", "onnxscript", "onnx_ir"):
-            raise ImportError(f"{name} is blocked")
+            raise ModuleNotFoundError(f"{name} is blocked", name=name)
 sys.meta_path.insert(0, Block())
 """
 
 
 @pytest.fixture
-def copied(exported: Export, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(exported("biaffine"), tmp_path / "model"))
+def copied(exported: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(exported, tmp_path / "model"))
 
 
 def test_prediction_needs_no_torch(copied: Path) -> None:
@@ -75,7 +74,7 @@ def test_a_graph_holds_no_weights_and_holds_for_all_weights(copied: Path) -> Non
 
 def test_a_graph_of_other_settings_is_not_used(copied: Path) -> None:
     plain = json.loads((copied / "config.json").read_text(encoding="utf-8"))
-    plain["encoder"]["pooling"] = "first"
+    plain["encoder"]["pooling"] = "first_last_max"
     (copied / "config.json").write_text(json.dumps(plain), encoding="utf-8")
     assert hasattr(anyner.load(copied).runtime, "model")
     with pytest.raises(AnynerError, match=f"its {INDEX} was made for other settings: run anyner export"):
@@ -103,7 +102,7 @@ def test_what_cannot_be_done_is_said(copied: Path) -> None:
 @pytest.mark.parametrize("damage", ["graph", "index", "weights"])
 def test_a_damaged_folder_is_one_line(copied: Path, damage: str) -> None:
     if damage == "graph":
-        (copied / "graph.onnx").write_bytes(b"no graph")
+        (copied / "graph.onnx").write_bytes((copied / "graph.onnx").read_bytes()[:-9])
     elif damage == "index":
         (copied / INDEX).write_text("{}", encoding="utf-8")
     else:
@@ -114,3 +113,67 @@ def test_a_damaged_folder_is_one_line(copied: Path, damage: str) -> None:
         anyner.load(copied, runtime="onnx")
     assert str(copied) in str(told.value)
     assert "\n" not in str(told.value)
+
+
+def external(location: str) -> onnx.TensorProto:
+    tensor = onnx.TensorProto(name="stolen", data_type=onnx.TensorProto.FLOAT, dims=[4])
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value=location)
+    return tensor
+
+
+@pytest.mark.parametrize("place", ["initializer", "constant", "in a branch"])
+@pytest.mark.parametrize("location", ["/etc/hostname", "../secret", "secret"])
+def test_a_graph_cannot_read_files(copied: Path, place: str, location: str) -> None:
+    """Beside the weights that it is given: of a stranger's model they could be any file of the reader."""
+    path = copied / "graph.onnx"
+    model = onnx.load(path, load_external_data=False)
+    constant = onnx.helper.make_node("Constant", [], ["stolen"], value=external(location))
+    if place == "initializer":
+        model.graph.initializer.append(external(location))
+    elif place == "constant":
+        model.graph.node.insert(0, constant)
+    else:
+        branch = onnx.helper.make_graph([constant], "branch", [], [onnx.helper.make_tensor_value_info("stolen", 1, [4])])
+        model.graph.node.append(onnx.helper.make_node("If", ["condition"], ["either"], then_branch=branch, else_branch=branch))
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(AnynerError, match="takes 'stolen' from another file, which is not allowed"):
+        anyner.load(copied, runtime="onnx")
+
+
+def test_a_step_cannot_be_named_out_of_the_folder(copied: Path) -> None:
+    plain = json.loads((copied / INDEX).read_text(encoding="utf-8"))
+    plain["weights"]["/../../other"] = []
+    (copied / INDEX).write_text(json.dumps(plain), encoding="utf-8")
+    with pytest.raises(AnynerError, match="weights"):
+        anyner.load(copied, runtime="onnx")
+
+
+@pytest.mark.parametrize("change", ["output", "input", "weight"])
+def test_a_graph_of_another_model_is_one_line(copied: Path, change: str) -> None:
+    path = copied / "graph.onnx"
+    model = onnx.load(path, load_external_data=False)
+    if change == "output":
+        model.graph.output[0].name = model.graph.node[-1].output[0] = "other"
+    elif change == "input":
+        model.graph.input.append(onnx.helper.make_tensor_value_info("other", 1, [4]))
+    else:
+        model.graph.initializer[0].dims[0] += 1
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(AnynerError) as told:
+        anyner.load(copied, runtime="onnx").predict(TEXT)
+    assert "\n" not in str(told.value)
+    assert "graph" in str(told.value)
+
+
+def test_threads_are_a_number(copied: Path) -> None:
+    for threads in (0, -1, 1.5, True, "2"):
+        with pytest.raises(AnynerError, match="threads: a number of at least 1"):
+            anyner.load(copied, threads=threads)  # type: ignore[arg-type]
+    assert anyner.load(copied, runtime="onnx", threads=1).predict(TEXT).entities
+
+
+def test_training_says_what_is_missing(tmp_path: Path) -> None:
+    code = BLOCKED + "import anyner; anyner.train({}, sys.argv[1])"
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False)
+    assert "training needs torch, which is not installed: pip install 'anyner[train]'" in done.stderr.splitlines()[-1]

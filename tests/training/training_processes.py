@@ -14,7 +14,7 @@ from anyner.training.config import Recipe
 
 # Children start from a process that has only imported the library: quick, and no thread pool of the tests is copied.
 _context = multiprocessing.get_context("forkserver")
-_context.set_forkserver_preload(["anyner.api"])
+_context.set_forkserver_preload(["anyner.training.run"])
 INTERRUPTED = 7
 """Exit code of a training that ended with `Interrupted`."""
 
