@@ -3,6 +3,7 @@
 device ratio      encoder + head, tensors ready, to proposals, over the encoder alone
 end to end        documents in, documents out, in sentences a second
 end-to-end ratio  the same over tokenising and encoding the documents
+onnx over torch   rates of both runtimes on a CPU, all documents at once and the first 200 one by one, where the model has a graph
 
 python benchmarks/speed.py MODEL CORPUS -o benchmarks/results/speed-NAME.json
 """
@@ -15,6 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import torch
@@ -27,7 +29,11 @@ from anyner.encoding.batch import Batch, batch_of
 from anyner.inference.batching import batches, longest_first, window_size
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.torch_runtime import arithmetic
+from anyner.storage.graph import graph_of
+from anyner.storage.load import find
 
+ONE_BY_ONE = 200
+"""Documents that are read one by one."""
 DEVICE_TOKENS = 65_536
 """Batches for the device ratio are this large, so that the device and not the launching of its kernels is measured."""
 
@@ -131,6 +137,28 @@ def _told(
     }
 
 
+def runtimes(in_torch: Recognizer, in_onnx: Recognizer, documents: tuple[Document, ...], repeats: int) -> dict[str, Any]:
+    """Both ways to run one model on a CPU, timed in turn."""
+    documents = with_neighbours(in_torch, documents)
+    few = documents[:ONE_BY_ONE]
+    works: list[Callable[[], object]] = [
+        lambda: list(in_torch.stream(documents)),
+        lambda: list(in_onnx.stream(documents)),
+        lambda: [in_torch.predict(document) for document in few],
+        lambda: [in_onnx.predict(document) for document in few],
+    ]
+    torch_bulk, onnx_bulk, torch_single, onnx_single = in_rounds(works, repeats)
+    return {
+        "onnx_over_torch_at_once": round(torch_bulk / onnx_bulk, 3),
+        "onnx_over_torch_one_by_one": round(torch_single / onnx_single, 3),
+        "onnx_end_to_end_sentences_per_second": round(len(documents) / onnx_bulk, 1),
+        "torch_cpu_sentences_per_second": round(len(documents) / torch_bulk, 1),
+        "onnx_milliseconds_one_by_one": round(1000 * onnx_single / len(few), 2),
+        "torch_milliseconds_one_by_one": round(1000 * torch_single / len(few), 2),
+        "onnx_batch_tokens": in_onnx.batch_tokens,
+    }
+
+
 def _batch_tokens(entrant: Entrant) -> int:
     return entrant.recognizer.batch_tokens if entrant.batch_tokens is None else entrant.batch_tokens
 
@@ -148,16 +176,22 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--batch-tokens", type=int, help="default: as prediction chooses")
+    parser.add_argument("--most", type=int, help="documents that are read, drawn from all; default: all")
     parser.add_argument("--repeats", type=int, default=5, help="runs of each timing; the fastest counts")
     parser.add_argument("-o", "--output")
     add_plugins(parser)
     arguments = parser.parse_args()
     import_plugins(arguments.plugin)
     documents = anyner.read(arguments.corpus).documents
+    if arguments.most is not None:
+        documents = tuple(Random(1).sample(documents, min(arguments.most, len(documents))))
     entrant = Entrant(
         anyner.load(arguments.model, runtime="torch"), documents, corpus_name(arguments.corpus), arguments.batch_tokens
     )
     (measured,) = speeds([entrant], arguments.repeats)
+    if graph_of(find(arguments.model)) is not None:
+        both = (anyner.load(arguments.model, device="cpu", runtime=runtime) for runtime in ("torch", "onnx"))
+        measured |= runtimes(*both, documents, arguments.repeats)
     print(json.dumps(measured, indent=1))
     write_result(measured, arguments.output)
 
