@@ -120,6 +120,7 @@ def test_word_shapes_and_a_bilstm_are_in_the_graph(tmp_path: Path) -> None:
     """The probability of every span, however small, of windows of different lengths."""
     plain = {
         "data": {"synthetic": {"sentences": 20}},
+        "architecture": "biaffine",
         "encoder": {"source": "from_scratch", "scratch_width": 32, "lstm_layers": 2, "word_shapes": 8, "pooling": "mean"},
         "training": {"epochs": 2},
     }
