@@ -177,6 +177,7 @@ def main() -> None:
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--batch-tokens", type=int, help="default: as prediction chooses")
     parser.add_argument("--most", type=int, help="documents that are read, drawn from all; default: all")
+    parser.add_argument("--runtimes", action="store_true", help="compare both runtimes on a CPU, and nothing else")
     parser.add_argument("--repeats", type=int, default=5, help="runs of each timing; the fastest counts")
     parser.add_argument("-o", "--output")
     add_plugins(parser)
@@ -188,7 +189,11 @@ def main() -> None:
     entrant = Entrant(
         anyner.load(arguments.model, runtime="torch"), documents, corpus_name(arguments.corpus), arguments.batch_tokens
     )
-    (measured,) = speeds([entrant], arguments.repeats)
+    if arguments.runtimes:
+        known = {"corpus": entrant.corpus, "documents": len(documents), "model": arguments.model}
+        measured = {**header("runtimes"), **known, "threads": torch.get_num_threads()}
+    else:
+        (measured,) = speeds([entrant], arguments.repeats)
     if graph_of(find(arguments.model)) is not None:
         both = (anyner.load(arguments.model, device="cpu", runtime=runtime) for runtime in ("torch", "onnx"))
         measured |= runtimes(*both, documents, arguments.repeats)

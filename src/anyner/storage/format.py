@@ -10,10 +10,14 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+from anyner.architectures.registry import config_class
+from anyner.architectures.settings import HeadConfig
 from anyner.errors import AnynerError
-from anyner.inference.config import FORMAT
+from anyner.inference.config import FORMAT, ModelConfig
+from anyner.storage.files import CONFIG
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,3 +171,13 @@ def current_name(architecture: str, name: str) -> str:
         if name.startswith(old):
             return new + name.removeprefix(old)
     return name
+
+
+def head_config_of(config: ModelConfig, folder: Path) -> HeadConfig:
+    """The settings of the head, with which the thresholds must agree."""
+    path = folder / CONFIG
+    head = config_class(config.architecture).of(config.head, f"{path}: head")
+    if config.thresholds.keys() != head.default_thresholds().keys():
+        wanted = ", ".join(head.default_thresholds()) or "none"
+        raise AnynerError(f"{path}: 'thresholds': {config.architecture} has {wanted}")
+    return head

@@ -53,14 +53,12 @@ def load(
     on_cpu = (device is None or str(device) == "cpu") and precision != "bfloat16"
     if runtime == "onnx":
         _check_onnx(folder, graph, on_cpu)
-    if graph is not None and (
-        runtime == "onnx" or (on_cpu and find_spec("onnxruntime") and (device is not None or not has_gpu()))
-    ):
+    if graph is not None and (runtime == "onnx" or (on_cpu and (device is not None or not has_gpu()))):
         from anyner.storage.onnx_model import loaded as loaded_graph
 
         return loaded_graph(folder, config, graph, threads)
     if not find_spec("torch") or not find_spec("transformers"):
-        why = "its folder has no graph" if graph is None else "ONNX Runtime is not installed, or another device was asked for"
+        why = "it has no graph" if graph is None else "the graph runs on a CPU in float32 alone"
         raise AnynerError(f"{folder}: this model needs torch here, as {why}: pip install 'anyner[train]'")
     from anyner.storage.torch_model import loaded
 
@@ -78,8 +76,6 @@ def _check_onnx(folder: Path, graph: Graph | None, on_cpu: bool) -> None:
         raise AnynerError(f"{folder}: no graph to run with ONNX Runtime: {why}: run anyner export {folder}")
     if not on_cpu:
         raise AnynerError("the runtime onnx runs on a CPU in float32: leave out device and precision, or use the runtime torch")
-    if not find_spec("onnxruntime"):
-        raise AnynerError("the runtime onnx needs ONNX Runtime: pip install onnxruntime")
 
 
 def has_gpu() -> bool:

@@ -6,15 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from anyner.architectures.registry import config_class, numpy_head_class
+from anyner.architectures.registry import numpy_head_class
 from anyner.encoding.pieces import PieceVocabulary
 from anyner.encoding.shapes import ShapeVocabulary
 from anyner.errors import AnynerError
 from anyner.inference.config import ModelConfig
 from anyner.inference.onnx_runtime import OnnxRuntime, Reader, Sessions
 from anyner.inference.recognizer import Recognizer
-from anyner.storage.files import CONFIG
-from anyner.storage.format import current_name
+from anyner.storage.format import current_name, head_config_of
 from anyner.storage.graph import INDEX, TRANSPOSED, Graph, graph_bytes
 from anyner.storage.weights import Array, Weights, weights_file
 
@@ -22,10 +21,7 @@ from anyner.storage.weights import Array, Weights, weights_file
 def loaded(folder: Path, config: ModelConfig, graph: Graph, threads: int | None) -> Recognizer:
     path = weights_file(folder)
     head_type = numpy_head_class(config.architecture)
-    head_config = config_class(config.architecture).of(config.head, f"{folder / CONFIG}: head")
-    if config.thresholds.keys() != head_config.default_thresholds().keys():
-        wanted = ", ".join(head_config.default_thresholds()) or "none"
-        raise AnynerError(f"{folder / CONFIG}: 'thresholds': {config.architecture} has {wanted}")
+    head_config = head_config_of(config, folder)
     vocabulary = PieceVocabulary.load(folder)
     vocabulary.check_fits(graph.pieces, str(folder))
     shapes = ShapeVocabulary.load(folder) if config.encoder.word_shapes else None

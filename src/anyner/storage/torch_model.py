@@ -21,7 +21,7 @@ from anyner.inference.recognizer import Recognizer
 from anyner.inference.torch_runtime import torch_recognizer
 from anyner.model import NerModel
 from anyner.storage.files import CONFIG
-from anyner.storage.format import current_name
+from anyner.storage.format import current_name, head_config_of
 from anyner.storage.weights import Weights, weights_file
 
 _PARTS = {"pretrained": "encoder", "encoder": "word layer", "head": "head"}
@@ -92,10 +92,7 @@ def _difference(name: str, stored: tuple[int, ...] | None, wanted: tuple[int, ..
 def _built(config: ModelConfig, folder: Path, budget: Budget) -> NerModel:
     path = folder / CONFIG
     head_type = head_class(config.architecture)
-    head_config = head_type.Config.of(config.head, f"{path}: head")
-    if config.thresholds.keys() != head_config.default_thresholds().keys():
-        wanted = ", ".join(head_config.default_thresholds()) or "none"
-        raise AnynerError(f"{path}: 'thresholds': {config.architecture} has {wanted}")
+    head_config = head_config_of(config, folder)
     shapes = ShapeVocabulary.load(folder) if config.encoder.word_shapes else None
     part = "pretrained"
     try:

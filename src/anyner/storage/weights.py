@@ -30,8 +30,8 @@ _TYPES = {
     "I16": "<i2",
     "I32": "<i4",
     "I64": "<i8",
+    "BOOL": "?",
 }
-_TYPES["BOOL"] = "?"
 _LARGEST_SCALE = 1e36
 """Times 127 it is still a float32."""
 
