@@ -67,7 +67,7 @@ def _pairs(option: str, given: list[str] | None, parsed: Callable[[str], Any], k
     return pairs
 
 
-def load_model(name: str | None, device: str | None, threads: int | None) -> Recognizer:
+def load_model(name: str | None, device: str | None, threads: int | None = None) -> Recognizer:
     """The model of that name, else the bundled general one."""
     from anyner.storage.bundled import bundled_folder
     from anyner.storage.load import load
