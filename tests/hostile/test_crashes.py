@@ -19,7 +19,7 @@ from anyner.training import checkpoint
 from anyner.training.config import Recipe
 from anyner.training.run import run
 
-EVERY = 31
+EVERY = 46
 """Of the operations, CI lets the training die at every so many."""
 
 
