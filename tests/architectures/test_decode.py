@@ -41,7 +41,8 @@ def kept_slowly(sentence: list[WordEntity], policy: Policy) -> set[WordEntity]:
 
     for entity in sorted(sentence, key=rank):
         relations = {relation(entity.fragments, other.fragments) for other in kept}
-        if policy == "all" or (policy.startswith("nested") and Relation.CROSSING not in relations) or relations <= {Relation.APART}:
+        nests = policy.startswith("nested") and Relation.CROSSING not in relations
+        if policy == "all" or nests or relations <= {Relation.APART}:
             kept.append(entity)
     return set(kept)
 
