@@ -34,7 +34,7 @@ RECIPE = Recipe.of(
         "data": {"synthetic": {"contiguous": True, "sentences": 60}},
         "encoder": {"scratch_width": 32, "pooling": "first", "lstm_layers": 0},
         "training": {
-            "epochs": 6, "batch_sentences": 4, "head_lr": 0.004, "encoder_lr": 0.004, "word_dropout": 0, "average_epochs": 0
+            "epochs": 4, "batch_sentences": 4, "head_lr": 0.006, "encoder_lr": 0.006, "word_dropout": 0, "average_epochs": 0
         },
     },
     "recipe",

@@ -21,7 +21,7 @@ from anyner.training.config import Recipe
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory: pytest.TempPathFactory) -> Learned:
     folder = tmp_path_factory.mktemp("diffusion")
-    head = {"spans": 30, "span_classifier": {"width": 32, "dropout": 0.0}}
+    head = {"spans": 30, "span_classifier": {"width": 32, "dropout": 0.0, "loss_weight": 1}}
     return learned_by_heart(folder, "diffusion_ner", head, epochs=16, enough=0.88)
 
 
