@@ -9,6 +9,8 @@ from anyner.errors import InvalidInputError
 
 Fragment = tuple[int, int]
 Fragments = tuple[Fragment, ...]
+MOST_FRAGMENTS = 32
+"""Fragments of a window that a model pairs; the best ones, where it proposes more."""
 
 
 def canonical_fragments(fragments: Iterable[tuple[int, int]]) -> Fragments:

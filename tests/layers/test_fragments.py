@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from anyner.encoding.examples import WindowSoftLabels
-from anyner.layers.fragments import MOST_FRAGMENTS, FragmentPairs, training_pairs, with_fragments
+from anyner.fragments import MOST_FRAGMENTS
+from anyner.layers.fragments import FragmentPairs, training_pairs, with_fragments
 from anyner.layers.span_classifier import dense_span_loss
 from anyner.text.align import WordEntity
 

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from anyner.architectures.decode import HostProposals
+from anyner.fragments import MOST_FRAGMENTS
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
-MOST_FRAGMENTS = 32
-"""Fragments of a window that are paired; the best ones, where a model proposes more."""
 
 
 def sigmoid(logits: Floats) -> Floats:

@@ -16,13 +16,12 @@ from torch.nn import functional
 
 from anyner.encoding.encoder import States
 from anyner.encoding.gold import Gold, GoldArrays
+from anyner.fragments import MOST_FRAGMENTS
 from anyner.layers.spanpool import at_words
 
 Integers = NDArray[np.int64]
 DISTANCES = 16
 """Distances between two fragments that are told apart, all longer ones being one."""
-MOST_FRAGMENTS = 32
-"""Fragments of a window that are paired; the best ones, where a model proposes more."""
 
 
 class FragmentPairs(nn.Module):
