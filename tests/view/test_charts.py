@@ -55,4 +55,4 @@ def test_a_training() -> None:
 
 @pytest.mark.parametrize("lines", [[], ["half a li", "3\n"], [record(1, None)], [record(1, 0.0)]])
 def test_a_training_that_has_hardly_begun(lines: list[str]) -> None:
-    ElementTree.fromstring(training_picture(lines))
+    assert ElementTree.fromstring(training_picture(lines)).tag == f"{SVG}svg"
