@@ -56,7 +56,7 @@ class Page(HTMLParser):
         return [attributes["style"] for _, attributes in self.elements if "background-image" in attributes.get("style", "")]
 
     def of_class(self, name: str) -> list[dict[str, str]]:
-        return [attributes for _, attributes in self.elements if attributes.get("class") == name]
+        return [attributes for _, attributes in self.elements if name in attributes.get("class", "").split()]
 
 
 def test_bars_and_labels() -> None:
@@ -101,6 +101,11 @@ def test_the_page_stands_alone() -> None:
     assert not any({"src", "href"} & attributes.keys() for _, attributes in page.elements)
     assert "url(" not in render([EXAMPLE])
     assert all(line["dir"] == "auto" for line in page.of_class("line"))
+
+
+def test_an_entity_that_begins_at_its_right_end_is_labelled() -> None:
+    (tag,) = Page(render([Document("0 \u05d0", (Entity("A", ((0, 1),)),))])).of_class("tag")
+    assert tag["class"] == "tag r"
 
 
 def test_write_streams_and_equals_render() -> None:
