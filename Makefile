@@ -32,7 +32,7 @@ lint: $(INSTALLED)
 	$(BIN)/deptry src
 
 test: lint
-	$(BIN)/pytest -n 2 --dist loadfile -m "not slow and not gpu"
+	$(BIN)/pytest -n 2 --dist loadfile -m "not slow and not gpu" --hypothesis-profile repeatable
 
 light:
 	PYTHON=$(PYTHON) .ci/light
