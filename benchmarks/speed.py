@@ -3,7 +3,7 @@
 device ratio      encoder + head, tensors ready, to proposals, over the encoder alone
 end to end        documents in, documents out, in sentences a second
 end-to-end ratio  the same over tokenising and encoding the documents
-onnx over torch   rates of both runtimes on a CPU, all documents at once and the first 200 one by one, where the model has a graph
+over torch        rates of the other runtimes on a CPU, all documents at once and the first 200 one by one, where there is a graph
 
 python benchmarks/speed.py MODEL CORPUS -o benchmarks/results/speed-NAME.json
 """
@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -26,6 +27,8 @@ import anyner
 from anyner.corpora.source_documents import neighbours_attached
 from anyner.document import Document
 from anyner.encoding.batch import Batch, batch_of
+from anyner.evaluation.evaluate import evaluate_documents
+from anyner.inference import RuntimeName
 from anyner.inference.batching import batches, longest_first, window_size
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.torch_runtime import arithmetic
@@ -138,26 +141,31 @@ def _told(
     }
 
 
-def runtimes(in_torch: Recognizer, in_onnx: Recognizer, documents: tuple[Document, ...], repeats: int) -> dict[str, Any]:
-    """Both ways to run one model on a CPU, timed in turn, in seconds of the processor: other processes count less."""
-    documents = with_neighbours(in_torch, documents)
+def runtimes(ways: Mapping[str, Recognizer], documents: tuple[Document, ...], repeats: int) -> dict[str, Any]:
+    """The ways to run one model on a CPU, timed in turn, in seconds of the processor: other processes count less."""
+    documents = with_neighbours(ways["torch"], documents)
     few = documents[:ONE_BY_ONE]
-    works: list[Callable[[], object]] = [
-        lambda: list(in_torch.stream(documents)),
-        lambda: list(in_onnx.stream(documents)),
-        lambda: [in_torch.predict(document) for document in few],
-        lambda: [in_onnx.predict(document) for document in few],
-    ]
-    torch_bulk, onnx_bulk, torch_single, onnx_single = in_rounds(works, repeats, "process_time")
-    return {
-        "onnx_over_torch_at_once": round(torch_bulk / onnx_bulk, 3),
-        "onnx_over_torch_one_by_one": round(torch_single / onnx_single, 3),
-        "onnx_end_to_end_sentences_per_second": round(len(documents) / onnx_bulk, 1),
-        "torch_cpu_sentences_per_second": round(len(documents) / torch_bulk, 1),
-        "onnx_milliseconds_one_by_one": round(1000 * onnx_single / len(few), 2),
-        "torch_milliseconds_one_by_one": round(1000 * torch_single / len(few), 2),
-        "onnx_batch_tokens": in_onnx.batch_tokens,
-    }
+    works: list[Callable[[], object]] = [partial(_at_once, way, documents) for way in ways.values()]
+    works += [partial(_one_by_one, way, few) for way in ways.values()]
+    seconds = in_rounds(works, repeats, "process_time")
+    at_once, single = dict(zip(ways, seconds, strict=False)), dict(zip(ways, seconds[len(ways) :], strict=True))
+    measured: dict[str, Any] = {}
+    for name in ways:
+        if name != "torch":
+            measured[f"{name}_over_torch_at_once"] = round(at_once["torch"] / at_once[name], 3)
+            measured[f"{name}_over_torch_one_by_one"] = round(single["torch"] / single[name], 3)
+        measured[f"{name}_sentences_per_second"] = round(len(documents) / at_once[name], 1)
+        measured[f"{name}_milliseconds_one_by_one"] = round(1000 * single[name] / len(few), 2)
+        measured[f"{name}_f1"] = round(evaluate_documents(documents, _at_once(ways[name], documents)).strict.f1, 5)
+    return measured
+
+
+def _at_once(recognizer: Recognizer, documents: Sequence[Document]) -> list[Document]:
+    return list(recognizer.stream(documents))
+
+
+def _one_by_one(recognizer: Recognizer, documents: Sequence[Document]) -> list[Document]:
+    return [recognizer.predict(document) for document in documents]
 
 
 def _batch_tokens(entrant: Entrant) -> int:
@@ -178,7 +186,7 @@ def main() -> None:
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--batch-tokens", type=int, help="default: as prediction chooses")
     parser.add_argument("--most", type=int, help="documents that are read, drawn from all; default: all")
-    parser.add_argument("--runtimes", action="store_true", help="compare both runtimes on a CPU, and nothing else")
+    parser.add_argument("--runtimes", action="store_true", help="compare the runtimes on a CPU, and nothing else")
     parser.add_argument("--repeats", type=int, default=5, help="runs of each timing; the fastest counts")
     parser.add_argument("-o", "--output")
     add_plugins(parser)
@@ -195,9 +203,10 @@ def main() -> None:
         measured = {**header("runtimes"), **known, "threads": torch.get_num_threads()}
     else:
         (measured,) = speeds([entrant], arguments.repeats)
-    if graph_of(find(arguments.model)) is not None:
-        both = (anyner.load(arguments.model, device="cpu", runtime=runtime) for runtime in ("torch", "onnx"))
-        measured |= runtimes(*both, documents, arguments.repeats)
+    if (graph := graph_of(find(arguments.model))) is not None:
+        names: list[RuntimeName] = ["torch", "onnx", "int8"] if graph.int8 else ["torch", "onnx"]
+        ways = {str(name): anyner.load(arguments.model, device="cpu", runtime=name) for name in names}
+        measured |= runtimes(ways, documents, arguments.repeats)
     print(json.dumps(measured, indent=1))
     write_result(measured, arguments.output)
 

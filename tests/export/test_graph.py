@@ -91,7 +91,7 @@ def test_auto_takes_the_graph_on_a_cpu_and_torch_without_one(copied: Path) -> No
 
 
 def test_what_cannot_be_done_is_said(copied: Path) -> None:
-    with pytest.raises(AnynerError, match="there is no runtime 'tensorflow': auto, torch, onnx"):
+    with pytest.raises(AnynerError, match="there is no runtime 'tensorflow': auto, torch, onnx, int8"):
         anyner.load(copied, runtime="tensorflow")  # type: ignore[arg-type]
     with pytest.raises(AnynerError, match="runs on a CPU in float32"):
         anyner.load(copied, precision="bfloat16", runtime="onnx")

@@ -22,6 +22,13 @@ def test_batches_are_runs_within_the_budget(sizes: list[int], random: object, to
             assert len(longer) * max(sizes[i] for i in longer) > tokens or len(batch) == most
 
 
+def test_without_padding_a_batch_holds_windows_of_one_size() -> None:
+    windows = [_window(own, context) for own, context in ((3, 2), (9, 1), (4, 1), (2, 0), (5, 0), (9, 1))]
+    sizes = list(map(window_size, windows))
+    made = list(batches(sizes, longest_first(windows, padded=False), 10, padded=False))
+    assert [sorted(sizes[place] for place in batch) for batch in made] == [[10], [10], [5, 5], [5], [2]]
+
+
 def test_a_window_counts_its_words_and_its_context() -> None:
     assert window_size(Window(0, 0, [0, 2], [1, 3], ["a", "b"], [(1,), (2, 3)], (4,), (5, 6))) == 6
 

@@ -15,15 +15,16 @@ def window(size: int, document: int = 0) -> Window:
 
 
 @settings(deadline=None)
-@given(st.lists(st.integers(1, 50), max_size=40), st.integers(1, 300), st.integers(1, 400))
-def test_every_window_comes_once_and_the_oldest_next(sizes: list[int], tokens: int, ahead: int) -> None:
-    pool = Pool(tokens, EXTRA)
+@given(st.lists(st.integers(1, 50), max_size=40), st.integers(1, 300), st.integers(1, 400), st.booleans())
+def test_every_window_comes_once_and_the_oldest_next(sizes: list[int], tokens: int, ahead: int, padded: bool) -> None:
+    pool = Pool(tokens, EXTRA, padded=padded)
     run: list[int] = []
 
     def check(batch: dict[int, Window]) -> None:
         assert all(window_size(window) == sizes[number] for number, window in batch.items())
         longest = max(map(window_size, batch.values())) + EXTRA
         assert longest * len(batch) <= tokens or len(batch) == 1
+        assert padded or len({sizes[number] for number in batch}) == 1
         run.extend(batch)
 
     for added, size in enumerate(sizes):

@@ -21,7 +21,7 @@ from anyner.evaluation.evaluate import evaluate_documents
 from anyner.inference.recognizer import Recognizer
 from anyner.storage.bundled import bundled_folder, bundled_names
 from anyner.storage.files import CARD, CONFIG, RECIPE
-from anyner.storage.graph import INDEX, PARITY, graph_file
+from anyner.storage.graph import INDEX, INT8, PARITY, graph_file
 from anyner.storage.load import find
 from anyner.text.lines import line_starts
 from anyner.training.config import Recipe
@@ -76,7 +76,7 @@ def test_it_is_small_and_holds_nothing_but_the_model(folder: Path) -> None:
     files = {file.name: file.stat().st_size for file in folder.rglob("*") if file.is_file()}
     assert sum(files.values()) <= MOST_BYTES
     shapes = {"features.json"} if folder.name == "general-en" else set()
-    steps = {INDEX, PARITY, *map(graph_file, read_json(folder / INDEX)["weights"])}
+    steps = {INDEX, PARITY, INT8, *map(graph_file, read_json(folder / INDEX)["weights"])}
     own = {CONFIG, "model.safetensors", "tokenizer.json", "tokenizer_config.json", RECIPE, CARD}
     assert files.keys() == own | steps | shapes
 
@@ -85,6 +85,7 @@ def test_its_graph_holds_for_its_settings_and_was_checked(folder: Path, model: R
     assert not hasattr(model.runtime, "model"), "it runs without torch where nothing else is asked for"
     found = read_json(folder / PARITY)
     assert found["differing"] == 0 and found["largest_difference"] <= 1e-4 and found["entities"] > 100
+    assert found["int8"]["f1_in_float32"] - found["int8"]["f1"] <= 0.002 and found["int8"]["differing"] == 0
 
 
 @pytest.mark.parametrize("file", [CONFIG, RECIPE, CARD, "tokenizer_config.json"])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anyner.errors import AnynerError
+from anyner.inference import RuntimeName
 from anyner.overlap import POLICIES, Policy
 
 if TYPE_CHECKING:
@@ -33,6 +34,10 @@ DeviceOption = Annotated[
 ]
 ThreadsOption = Annotated[
     int | None, typer.Option(min=1, metavar="N", help="CPU threads. Default: OMP_NUM_THREADS, else at most 4.")
+]
+RuntimeOption = Annotated[
+    RuntimeName,
+    typer.Option(help="What runs the model: auto is onnx on a CPU where the model has a graph, else torch."),
 ]
 FormatOption = Annotated[
     str | None, typer.Option(metavar="FORMAT", help="Format of the corpus. Default: detected from its content.")
@@ -67,7 +72,7 @@ def _pairs(option: str, given: list[str] | None, parsed: Callable[[str], Any], k
     return pairs
 
 
-def load_model(name: str | None, device: str | None, threads: int | None = None) -> Recognizer:
+def load_model(name: str | None, device: str | None, threads: int | None = None, runtime: RuntimeName = "auto") -> Recognizer:
     """The model of that name, else the bundled general one."""
     from anyner.storage.bundled import bundled_folder
     from anyner.storage.load import load
@@ -75,7 +80,7 @@ def load_model(name: str | None, device: str | None, threads: int | None = None)
     source = name or bundled_folder("general-en")  # its folder: one of the same name may lie here
     if source is None:
         raise AnynerError("no bundled models in this installation: use --model with a folder or hub id")
-    return load(source, device, threads=threads)
+    return load(source, device, threads=threads, runtime=runtime)
 
 
 def listening(quiet: bool, note: str | None = None) -> AbstractContextManager[TerminalListener | None]:

@@ -16,6 +16,7 @@ from anyner.cli.choices import (
     DeviceOption,
     FormatOption,
     OverlapOption,
+    RuntimeOption,
     ThreadsOption,
     ThresholdOption,
     call_choices,
@@ -49,6 +50,7 @@ def evaluate(
     option: CallOption = None,
     device: DeviceOption = None,
     threads: ThreadsOption = None,
+    runtime: RuntimeOption = "auto",
 ) -> None:
     """Score a model on a corpus.
 
@@ -73,7 +75,7 @@ def evaluate(
     from anyner.evaluation.report import error_line, render
     from anyner.evaluation.slices import surface_forms
 
-    recognizer = load_model(model, device, threads)
+    recognizer = load_model(model, device, threads, runtime)
     _tell_unknown_labels(gold, recognizer.config.labels)
     measured = evaluate_model(
         recognizer,

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Literal, TextIO, get_args
 
 import typer
 
-from anyner.cli.choices import CallOption, DeviceOption, OverlapOption, ThreadsOption, ThresholdOption, call_choices, load_model
+from anyner.cli.choices import (
+    CallOption,
+    DeviceOption,
+    OverlapOption,
+    RuntimeOption,
+    ThreadsOption,
+    ThresholdOption,
+    call_choices,
+    load_model,
+)
 from anyner.cli.output import Progress, check_writable, format_of, is_device, json_text, say, write_out
 from anyner.errors import AnynerError
 
@@ -47,6 +56,7 @@ def predict(
     option: CallOption = None,
     device: DeviceOption = None,
     threads: ThreadsOption = None,
+    runtime: RuntimeOption = "auto",
     batch_tokens: Annotated[
         int | None, typer.Option(min=64, metavar="N", help="Most pieces in a batch, padding included.")
     ] = None,
@@ -64,7 +74,7 @@ def predict(
     _check_source(text, files or [])
     chosen = _checked_target(format, output)
     choices = call_choices(threshold, option, overlap)
-    recognizer = load_model(model, device, threads)
+    recognizer = load_model(model, device, threads, runtime)
     blank = next((label for label in recognizer.config.labels if len(label.split()) > 1), None)
     if chosen == "brat" and blank is not None:
         raise AnynerError(f"brat cannot hold the model's label {blank!r}, for the white space in it: choose another format")

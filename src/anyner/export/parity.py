@@ -10,6 +10,7 @@ from pathlib import Path
 
 from anyner.document import Document
 from anyner.errors import AnynerError
+from anyner.evaluation.evaluate import evaluate_documents
 from anyner.fragments import Fragments
 from anyner.inference.recognizer import Recognizer
 from anyner.storage.files import write_text
@@ -17,6 +18,8 @@ from anyner.storage.graph import PARITY
 
 CLOSE = 1e-4
 """Most that two scores of the same entity may differ by."""
+MOST_LOST = 0.002
+"""F1 that int8 may cost."""
 BATCHES = (1, 7, 64)
 """Documents that are read at once."""
 Scores = dict[tuple[int, str, Fragments], float]
@@ -40,8 +43,30 @@ class Parity:
     def holds(self) -> bool:
         return not self.differing and self.largest_difference <= CLOSE
 
-    def write(self, folder: Path) -> None:
-        write_text(folder / PARITY, json.dumps(asdict(self), indent=1) + "\n")
+
+@dataclass(frozen=True, slots=True)
+class Int8Parity:
+    """What the graph in int8 costs and saves. Its scores are others, so it is judged by gold entities."""
+
+    documents: int
+    f1: float
+    f1_in_float32: float
+    differing: int
+    """Entities that depend on the batch."""
+    largest_difference: float
+    """Of the scores of one entity in two batches."""
+    speedup: float
+    """Documents a second over those of the graph in float32."""
+
+    @property
+    def holds(self) -> bool:
+        whatever_the_batch = not self.differing and self.largest_difference <= CLOSE
+        return whatever_the_batch and self.f1_in_float32 - self.f1 <= MOST_LOST
+
+
+def write_parity(folder: Path, parity: Parity, int8: Int8Parity | None = None) -> None:
+    plain = asdict(parity) | ({"int8": asdict(int8)} if int8 else {})
+    write_text(folder / PARITY, json.dumps(plain, indent=1) + "\n")
 
 
 def compared(first: Recognizer, second: Recognizer, documents: Sequence[Document]) -> Parity:
@@ -62,6 +87,23 @@ def compared(first: Recognizer, second: Recognizer, documents: Sequence[Document
     differing = sum(len(expected.keys() ^ found.keys()) for found in readings)
     apart = (abs(expected[key] - found[key]) for found in readings for key in expected.keys() & found.keys())
     return Parity(len(documents), len(expected), differing, max(apart, default=0.0), (middle - start) / (stop - middle))
+
+
+def compared_int8(in_onnx: Recognizer, in_int8: Recognizer, documents: Sequence[Document]) -> Int8Parity:
+    """Both graphs of one model on documents with gold entities."""
+    if not any(document.entities for document in documents):
+        raise AnynerError("a graph in int8 is checked on gold entities, and these documents have none: name a corpus that has")
+    start = time.perf_counter()
+    expected = in_onnx.predict(list(documents))
+    middle = time.perf_counter()
+    found = in_int8.predict(list(documents))
+    stop = time.perf_counter()
+    f1, f1_in_float32 = (evaluate_documents(documents, own).strict.f1 for own in (found, expected))
+    together = _scores(enumerate(found))
+    alone = _scores(enumerate(map(in_int8.predict, documents)))
+    apart = max((abs(together[key] - alone[key]) for key in together.keys() & alone.keys()), default=0.0)
+    speedup = (middle - start) / (stop - middle)
+    return Int8Parity(len(documents), f1, f1_in_float32, len(together.keys() ^ alone.keys()), apart, speedup)
 
 
 def _scores(documents: Iterable[tuple[int, Document]]) -> Scores:

@@ -24,24 +24,32 @@ def likeness(window: Window) -> int:
     return window_size(window) + _OWN_COUNTS * sum(map(len, window.pieces))
 
 
-def longest_first(windows: Sequence[Window]) -> list[int]:
-    """The indices of the windows, longest first."""
-    alike = list(map(likeness, windows))
+def longest_first(windows: Sequence[Window], padded: bool = True) -> list[int]:
+    """The indices of the windows, longest first; those of one size are neighbours if batches must not be padded."""
+    alike = list(map(likeness if padded else window_size, windows))
     return sorted(range(len(windows)), key=alike.__getitem__, reverse=True)
 
 
 def batches(
-    sizes: Sequence[int], order: Sequence[int], tokens: int, most: int | None = None, counts: Sequence[int] | None = None
+    sizes: Sequence[int],
+    order: Sequence[int],
+    tokens: int,
+    most: int | None = None,
+    counts: Sequence[int] | None = None,
+    *,
+    padded: bool = True,
 ) -> Iterator[list[int]]:
     """Cuts `order` (indices into `sizes`) into runs whose padded size (longest times number) stays within `tokens`.
 
     `most` limits what a batch counts: each window 1, or its number in `counts`. A window beyond a limit gets a batch of its own.
+    Without padding a batch holds windows of one size.
     """
     batch: list[int] = []
     longest = counted = 0
     for index in order:
         larger, own = max(longest, sizes[index]), counts[index] if counts is not None else 1
-        if batch and (larger * (len(batch) + 1) > tokens or (most is not None and counted + own > most)):
+        full = larger * (len(batch) + 1) > tokens or (most is not None and counted + own > most)
+        if batch and (full or (not padded and sizes[index] != longest)):
             yield batch
             batch, larger, counted = [], sizes[index], 0
         batch.append(index)

@@ -24,13 +24,15 @@ class Pool:
     The next batch always holds the oldest window, so results come out in order and soon.
     """
 
-    def __init__(self, tokens: int, extra: int) -> None:
-        """`tokens`: most pieces of a batch, padding included; `extra`: pieces that every window has besides its own."""
+    def __init__(self, tokens: int, extra: int, *, padded: bool = True) -> None:
+        """`tokens`: most pieces of a batch, padding included; `extra`: pieces that every window has besides its own; `padded`:
+        whether windows of different sizes may share a batch."""
         self.pieces = 0
         """Pieces of all waiting windows, without special ones."""
         self.tokens = tokens
         self.added = 0
         """Windows so far."""
+        self.padded = padded
         self._extra = extra
         self._waiting: dict[int, Window] = {}  # in the order in which they were added
         self._ordered: list[tuple[int, int, int]] = []  # likeness, number, size; new ones at the end until the next batch
@@ -38,7 +40,7 @@ class Pool:
     def add(self, window: Window) -> None:
         size = window_size(window)
         self._waiting[self.added] = window
-        self._ordered.append((likeness(window), self.added, size))
+        self._ordered.append((self._alike(window), self.added, size))
         self.pieces += size
         self.added += 1
 
@@ -46,7 +48,7 @@ class Pool:
         """The oldest window and the most similar ones, as many as fit."""
         self._ordered.sort()
         oldest, window = next(iter(self._waiting.items()))
-        first, stop = self._around(bisect_left(self._ordered, (likeness(window), oldest)))
+        first, stop = self._around(bisect_left(self._ordered, (self._alike(window), oldest)))
         taken = self._ordered[first:stop]
         del self._ordered[first:stop]
         self.pieces -= sum(size for *_, size in taken)
@@ -56,9 +58,12 @@ class Pool:
         """All windows in as few batches as possible, the one with the oldest first."""
         ordered, waiting = sorted(self._ordered, reverse=True), self._waiting
         self._ordered, self._waiting, self.pieces = [], {}, 0
-        plan = batches([size + self._extra for *_, size in ordered], range(len(ordered)), self.tokens)
+        plan = batches([size + self._extra for *_, size in ordered], range(len(ordered)), self.tokens, padded=self.padded)
         taken = [[ordered[place][1] for place in places] for places in plan]
         return [{number: waiting[number] for number in numbers} for numbers in sorted(taken, key=min)]
+
+    def _alike(self, window: Window) -> int:
+        return likeness(window) if self.padded else window_size(window)
 
     def _around(self, place: int) -> tuple[int, int]:
         """The largest slice of `_ordered` around a place that fits a batch, grown towards the nearer neighbour."""
@@ -69,7 +74,8 @@ class Pool:
             upwards = not first or (stop < len(ordered) and ordered[stop][0] - alike <= alike - ordered[first - 1][0])
             size = ordered[stop if upwards else first - 1][2] + self._extra
             longest = max(longest, size)
-            if longest * (stop - first + 1) > self.tokens:
+            differs = not self.padded and ordered[stop if upwards else first - 1][0] != alike
+            if differs or longest * (stop - first + 1) > self.tokens:
                 break
             if upwards:
                 stop += 1

@@ -33,7 +33,8 @@ class Proposer:
     def propose(self, windows: Sequence[Window], decoding: Decoding, batch_tokens: int) -> Iterator[Proposed]:
         """Proposals of the windows, in batches of similar length, longest first."""
         sizes = [window_size(window) + self.extra for window in windows]
-        plan = list(batches(sizes, longest_first(windows), batch_tokens))
+        padded = self.runtime.padded
+        plan = list(batches(sizes, longest_first(windows, padded), batch_tokens, padded=padded))
         # No second thread: both would run Python, and passing the GIL costs more than the wait it hides.
         for places in plan:
             yield Proposed(tuple(places), self.propose_batch([windows[place] for place in places], decoding))

@@ -103,7 +103,7 @@ class Recognizer:
         stream = Stream(
             self._windows,
             partial(self._read, decoding=decoding),
-            Pool(batch_tokens, self.proposer.extra),
+            Pool(batch_tokens, self.proposer.extra, padded=self.runtime.padded),
             policy=decoding.policy,
             unknown=self._unknown,
             progress=progress,

@@ -35,6 +35,10 @@ class Runtime(Protocol):
     def batch_tokens(self) -> int:
         """Pieces of a batch that are fastest here."""
 
+    @property
+    def padded(self) -> bool:
+        """Whether windows of different sizes may share a batch. If not, results would depend on it."""
+
     def propose(self, windows: Sequence[Window], decoding: Decoding) -> HostProposals:
         """Proposals of the windows of one batch."""
 

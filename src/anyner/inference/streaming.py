@@ -17,8 +17,8 @@ from anyner.overlap import Policy
 from anyner.text.align import WordEntity
 from anyner.text.windows import Window, WindowMerger
 
-_BATCHES_AHEAD, _PIECES_AHEAD = 8, 16_384
-"""Size of the pool, whichever is larger. A larger pool would save little padding."""
+_BATCHES_AHEAD, _PIECES_AHEAD, _UNPADDED_AHEAD = 8, 16_384, 65_536
+"""Size of the pool, whichever is larger. A larger pool would save little padding; windows of the very same size are rarer."""
 _WAITING, _CHARACTERS_WAITING = 20_000, 4_000_000
 """Most documents and most of their characters held at once: a word of a million characters has few pieces."""
 _MANY_UNKNOWN, _FEW_LETTERS = 0.5, 5
@@ -82,7 +82,7 @@ class Stream:
                 self._pool.add(window)
                 while self._pool.pieces >= self._ahead:
                     yield from self._through(self._pool.take())
-                    most = max(_BATCHES_AHEAD * self._pool.tokens, _PIECES_AHEAD)
+                    most = max(_BATCHES_AHEAD * self._pool.tokens, _PIECES_AHEAD if self._pool.padded else _UNPADDED_AHEAD)
                     self._ahead = min(self._ahead + self._pool.tokens, most)
             opened.last = self._pool.added
             while self._full and self._pool.pieces:

@@ -25,6 +25,8 @@ _KERNELS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBacke
 
 
 class TorchRuntime:
+    padded = True
+
     def __init__(self, model: NerModel, vocabulary: PieceVocabulary, seed: int, precision: Precision) -> None:
         self.model = model
         self.vocabulary = vocabulary

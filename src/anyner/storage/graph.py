@@ -20,7 +20,7 @@ from anyner.settings import Settings
 from anyner.storage.files import CONFIG
 from anyner.storage.onnx_file import external_tensors
 
-INDEX, PARITY = "graph.json", "parity.json"
+INDEX, PARITY, INT8 = "graph.json", "parity.json", "graph-int8.onnx"
 FILES = "graph*.onnx"
 TRANSPOSED = ".T"
 """Ending of the name of a weight that a graph takes transposed: it would else be transposed at every start."""
@@ -46,6 +46,8 @@ class Graph(Settings):
     """The encoder's embedding, if the first step takes only the rows of it that a batch needs, as an input."""
     weights: dict[StepName, tuple[str, ...]]
     """The weights that each step takes, by the name of the step."""
+    int8: tuple[str, ...] = ()
+    """The weights of the first step in int8: most as rows of whole numbers and their scales. Empty: there is no such graph."""
 
 
 def graph_file(step: str) -> str:
@@ -70,9 +72,9 @@ def graph_of(folder: Path) -> Graph | None:
     return graph if fits else None
 
 
-def graph_bytes(folder: Path, step: str, weights: tuple[str, ...]) -> bytes:
+def graph_bytes(folder: Path, file: str, weights: tuple[str, ...]) -> bytes:
     """The file of a step. It may take these weights from outside, which it is given, and nothing else: no other file is read."""
-    path = folder / graph_file(step)
+    path = folder / file
     if not path.is_file():
         raise AnynerError(f"{folder}: no {path.name}, which {INDEX} asks for: run anyner export {folder}")
     if path.stat().st_size > _MOST_BYTES:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from anyner.architectures.numpy_head import READ
 from anyner.architectures.registry import numpy_head_class
 from anyner.encoding.pieces import PieceVocabulary
 from anyner.encoding.shapes import ShapeVocabulary
@@ -14,11 +15,12 @@ from anyner.inference.config import ModelConfig
 from anyner.inference.onnx_runtime import OnnxRuntime, Reader, Sessions
 from anyner.inference.recognizer import Recognizer
 from anyner.storage.format import current_name, head_config_of
-from anyner.storage.graph import INDEX, TRANSPOSED, Graph, graph_bytes
-from anyner.storage.weights import Array, Weights, weights_file
+from anyner.storage.graph import INDEX, INT8, TRANSPOSED, Graph, graph_bytes, graph_file
+from anyner.storage.weights import INT8_COLUMNS, INT8_SCALES, Array, Weights, weights_file
 
 
-def loaded(folder: Path, config: ModelConfig, graph: Graph, threads: int | None) -> Recognizer:
+def loaded(folder: Path, config: ModelConfig, graph: Graph, threads: int | None, *, int8: bool) -> Recognizer:
+    """`int8`: by the first step in int8, which the graph must have."""
     path = weights_file(folder)
     head_type = numpy_head_class(config.architecture)
     head_config = head_config_of(config, folder)
@@ -28,8 +30,9 @@ def loaded(folder: Path, config: ModelConfig, graph: Graph, threads: int | None)
     stored = Weights(path)
     stored.check(config.weights_sha256)
     names = {current_name(config.architecture, name): name for name in stored}
-    taken = {step: {name: _weight(stored, names, name, path) for name in own} for step, own in graph.weights.items()}
-    files = {step: graph_bytes(folder, step, own) for step, own in graph.weights.items()}
+    asked = {**graph.weights, READ: graph.int8} if int8 else graph.weights
+    taken = {step: _weights(stored, names, own, path) for step, own in asked.items()}
+    files = {step: graph_bytes(folder, INT8 if int8 and step == READ else graph_file(step), own) for step, own in asked.items()}
     sessions = Sessions(files, taken, str(folder), threads)
     head = head_type(head_config, config.labels, sessions.run)
     table = None
@@ -38,14 +41,25 @@ def loaded(folder: Path, config: ModelConfig, graph: Graph, threads: int | None)
             raise AnynerError(f"{path}: does not fit {INDEX}: {graph.table} is missing")
         table = stored.rows(names[graph.table])
     reader = Reader(sessions.run, vocabulary.frame, shapes, table)
-    return Recognizer(OnnxRuntime(head, reader, graph.most_pieces, config.seed), vocabulary, config)
+    runtime = OnnxRuntime(head, reader, graph.most_pieces, config.seed, padded=not int8)
+    return Recognizer(runtime, vocabulary, config)
 
 
-def _weight(stored: Weights, names: dict[str, str], name: str, path: Path) -> Array:
-    """What a graph calls by that name; `names` are the stored ones of today's."""
-    if name in names:
-        return stored[names[name]]
-    whole = names.get(name.removesuffix(TRANSPOSED))
-    if whole is None or not name.endswith(TRANSPOSED):
-        raise AnynerError(f"{path}: does not fit {INDEX}: {name} is missing")
-    return np.ascontiguousarray(stored[whole].T)
+def _weights(stored: Weights, names: dict[str, str], asked: tuple[str, ...], path: Path) -> dict[str, Array]:
+    """What a graph calls by these names; `names` are the stored ones of today's."""
+    taken: dict[str, Array] = {}
+    for name in asked:
+        ending = next((one for one in (TRANSPOSED, INT8_COLUMNS, INT8_SCALES) if name.endswith(one) and name not in names), "")
+        whole = name.removesuffix(ending)
+        own = names.get(whole)
+        if own is None:
+            raise AnynerError(f"{path}: does not fit {INDEX}: {name} is missing")
+        if ending and len(stored.shapes[own]) != 2:
+            raise AnynerError(f"{path}: does not fit {INDEX}: {name} cannot be of shape {stored.shapes[own]}")
+        if not ending:
+            taken[name] = stored[own]
+        elif ending == TRANSPOSED:
+            taken[name] = np.ascontiguousarray(stored[own].T)
+        elif name not in taken:
+            taken[whole + INT8_COLUMNS], taken[whole + INT8_SCALES] = stored.columns(own)
+    return taken

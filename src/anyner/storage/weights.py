@@ -20,6 +20,10 @@ Array = NDArray[Any]
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
 ROWS, SCALE = ".int8_rows", ".int8_scale"
+INT8_COLUMNS, INT8_SCALES = ".int8_columns", ".int8_scales"
+"""Endings of the names of a weight that a graph multiplies in int8."""
+_LARGEST_COLUMN = 96
+"""Of the whole numbers of a column that a graph multiplies in int8: see `export/int8.py`."""
 _TYPES = {
     "F32": "<f4",
     "F16": "<f2",
@@ -78,6 +82,12 @@ class Weights(Mapping[str, Array]):
         self._check_finite(name, kept, packed=rows is not None)
         whole = _whole(rows, kept) if rows is not None else kept
         return whole.astype(np.float32, copy=False) if whole.dtype.kind == "f" else whole
+
+    def columns(self, name: str) -> tuple[NDArray[np.int8], Floats]:
+        """A table (N, K) for products in int8: its transpose (K, N) in whole numbers, and a scale (N,) for each column."""
+        table = self[name].T  # (K, N)
+        scales = np.maximum(np.abs(table).max(0), 1e-12) / _LARGEST_COLUMN  # (N,)
+        return np.ascontiguousarray(np.rint(table / scales).astype(np.int8)), scales
 
     def rows(self, name: str) -> Callable[[Integers], Floats]:
         """The rows of a table by their numbers. The table stays in the file: a text needs few rows of it."""

@@ -10,7 +10,8 @@ from anyner.corpora.synthetic import synthetic
 from anyner.document import Document
 from anyner.errors import AnynerError
 from anyner.export.graph import add_graph
-from anyner.export.parity import Parity, compared
+from anyner.export.int8 import add_int8, remove_int8
+from anyner.export.parity import MOST_LOST, Int8Parity, Parity, compared, compared_int8, write_parity
 from anyner.storage.files import RECIPE
 from anyner.storage.graph import remove_graph
 from anyner.storage.load import load
@@ -39,5 +40,20 @@ def add_checked_graph(folder: Path, documents: Sequence[Document]) -> Parity:
     except BaseException:
         remove_graph(folder)
         raise
-    parity.write(folder)
+    write_parity(folder, parity)
     return parity
+
+
+def add_checked_int8(folder: Path, parity: Parity, documents: Sequence[Document]) -> Int8Parity:
+    """Adds the graph in int8 to a folder whose graph has been checked. Where it costs too much it is not left there."""
+    add_int8(folder)
+    try:
+        int8 = compared_int8(load(folder, runtime="onnx"), load(folder, runtime="int8"), documents)
+        if not int8.holds:
+            told = f"F1 {100 * int8.f1:.1f} instead of {100 * int8.f1_in_float32:.1f} on {int8.documents} documents"
+            raise AnynerError(f"{folder}: no graph in int8, as it costs more than {100 * MOST_LOST:.1f} points: {told}")
+    except BaseException:
+        remove_int8(folder)
+        raise
+    write_parity(folder, parity, int8)
+    return int8
