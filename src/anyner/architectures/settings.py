@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 from pydantic import Field
 
@@ -158,6 +158,18 @@ class SpanHeadConfig(HeadConfig):
     def score_thresholds(self, score: Threshold) -> tuple[Threshold, ...]:
         """That of all entities, and where fragments are joined one of discontinuous entities: they are few and score low."""
         return (score, replace(score, name="discontinuous", tuned_on="discontinuous")) if self.fragments else (score,)
+
+
+def visible_shapes(config: HeadConfig, policy: Policy) -> list[Shape]:
+    """What the settings can express and the overlap policy lets through."""
+    dropped: dict[Policy, tuple[Shape, ...]] = {
+        "all": (),
+        "nested": ("crossing",),
+        "nested_spans": (),  # only with discontinuous entities
+        "flat_spans": ("nested",),
+    }
+    able, gone = config.shapes(), dropped.get(policy, ("crossing", "nested"))
+    return [shape for shape in get_args(Shape) if shape in able and shape not in gone]
 
 
 def least_score(thresholds: Mapping[str, float], words: Sequence[int] = ()) -> float:

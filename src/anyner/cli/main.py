@@ -19,8 +19,10 @@ _INTERRUPTED, _PIPE_CLOSED = 130, 141
 """Exit codes as a shell gives them for the signals INT and PIPE."""
 
 
-_TRAIN_ONLY = frozenset({"torch", "transformers", "accelerate", "scipy", "filelock", "onnx", "onnx_ir", "onnxscript"})
-"""What prediction on a CPU does without."""
+_EXTRAS = {"fastapi": "serve", "uvicorn": "serve"} | dict.fromkeys(
+    ("torch", "transformers", "accelerate", "scipy", "filelock", "onnx", "onnx_ir", "onnxscript"), "train"
+)
+"""What prediction on a CPU does without, and the extra that installs it."""
 
 COMMANDS = {
     "predict": "Find entities in texts.",
@@ -30,6 +32,7 @@ COMMANDS = {
     "evaluate": "Score a model on a corpus.",
     "compare": "Compare two models, or two files of predictions, on a corpus.",
     "export": "Add the graph of a model to its folder, for prediction without torch.",
+    "serve": "Serve models over HTTP.",
     "inspect": "Show what is in a corpus, and what is wrong with it.",
     "convert": "Write a corpus in another format.",
     "models": "List the models that come with this installation.",
@@ -70,9 +73,10 @@ class CommandGroup(TyperGroup):
         except AnynerError as error:
             _stop(str(error))
         except ModuleNotFoundError as error:
-            if (error.name or "").partition(".")[0] not in _TRAIN_ONLY:
+            extra = _EXTRAS.get((error.name or "").partition(".")[0])
+            if extra is None:
                 raise
-            _stop(f"this needs {error.name}, which is not installed: pip install 'anyner[train]'")
+            _stop(f"this needs {error.name}, which is not installed: pip install 'anyner[{extra}]'")
         except KeyboardInterrupt:
             _stop("stopped", _INTERRUPTED)
         except BrokenPipeError:

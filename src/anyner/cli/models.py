@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, get_args
 
 import typer
 
@@ -32,25 +30,12 @@ def models() -> None:
 
 
 def _row(folder: Path) -> tuple[str, ...]:
+    from anyner.architectures.registry import config_class
+    from anyner.architectures.settings import visible_shapes
     from anyner.storage.files import CONFIG
     from anyner.storage.format import upgraded
 
     config = upgraded(json.loads((folder / CONFIG).read_text(encoding="utf-8")), str(folder / CONFIG))
+    shapes = visible_shapes(config_class(config["architecture"]).of(config["head"], CONFIG), config["overlap"])
     size = sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
-    return folder.name, f"{size / 1e6:.0f} MB", config["architecture"], ", ".join(_shapes(config)), ", ".join(config["labels"])
-
-
-def _shapes(config: Mapping[str, Any]) -> list[str]:
-    """What the architecture can express and the model's overlap policy lets through."""
-    from anyner.architectures.registry import config_class
-    from anyner.architectures.settings import Shape
-    from anyner.storage.files import CONFIG
-
-    able = config_class(config["architecture"]).of(config["head"], CONFIG).shapes()
-    dropped = {
-        "all": (),
-        "nested": ("crossing",),
-        "nested_spans": (),  # only with discontinuous entities
-        "flat_spans": ("nested",),
-    }.get(config["overlap"], ("crossing", "nested"))
-    return [shape for shape in get_args(Shape) if shape in able and shape not in dropped]
+    return folder.name, f"{size / 1e6:.0f} MB", config["architecture"], ", ".join(shapes), ", ".join(config["labels"])

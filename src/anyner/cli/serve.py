@@ -1,0 +1,84 @@
+"""`anyner serve`: models over HTTP."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anyner.cli.choices import DeviceOption, ThreadsOption
+from anyner.cli.output import say
+from anyner.errors import AnynerError
+
+_LOCAL = ("localhost", "127.0.0.1", "::1")
+
+
+def serve(
+    models: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME=]MODEL", help="A folder, bundled name or hub id, with the name clients use. Default: all bundled."
+        ),
+    ] = None,
+    *,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0: reachable from other machines.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free port.")] = 8000,
+    key: Annotated[
+        str | None,
+        typer.Option(envvar="ANYNER_KEY", help="What clients must send. Better set in ANYNER_KEY: others see options."),
+    ] = None,
+    batch_wait: Annotated[
+        float, typer.Option(min=0, max=1000, metavar="MS", help="Milliseconds a text waits for others to share its batch.")
+    ] = 0.0,
+    annotate: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Texts to annotate on the page; corrections are kept beside them.")
+    ] = None,
+    device: DeviceOption = None,
+    threads: ThreadsOption = None,
+) -> None:
+    """Serve models over HTTP.
+
+    Everything that was accepted is finished on Ctrl-C or SIGTERM. docs/serve.md describes the requests.
+
+    \b
+    Examples:
+      anyner serve
+      anyner serve general-en --port 9000
+      anyner serve demo=runs/demo biomed-en --host 0.0.0.0
+    """
+    from anyner.serve.server import listener_on
+    from anyner.serve.server import serve as run_server
+    from anyner.serve.settings import ServeSettings
+    from anyner.storage.load import load
+
+    folders = _folders(models or [])
+    local = host in _LOCAL
+    settings = ServeSettings.of({"key": key, "hosts": _LOCAL if local else (), "batch_wait": batch_wait / 1000}, "serve")
+    listener = listener_on(host, port)
+    address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
+    if not local and key is None:
+        say("note: anybody who reaches this machine can use the server; set ANYNER_KEY to ask for a key", err=True)
+    sources = {name: partial(load, folder, device, threads=threads) for name, folder in folders.items()}
+    run_server(sources, settings, listener, lambda: say(f"serving {', '.join(folders)} on {address} (Ctrl-C stops)", err=True))
+
+
+def _folders(given: list[str]) -> dict[str, Path]:
+    """Where each model lies, by the name clients use."""
+    from anyner.storage.bundled import bundled_names
+    from anyner.storage.load import find, read_config
+
+    chosen = given or sorted(bundled_names(), key=lambda name: name != "general-en")
+    if not chosen:
+        raise AnynerError("no bundled models in this installation: name a folder or hub id")
+    folders: dict[str, Path] = {}
+    for one in chosen:
+        name, _, source = one.partition("=") if "=" in one else (Path(one).name, "", one)
+        if not name or name in folders:
+            raise AnynerError(
+                f"{one}: two models are called {name!r}; write NAME={source}" if name else f"{one}: write NAME=MODEL"
+            )
+        folders[name] = find(source)
+        read_config(folders[name])  # a folder that is no model is told before the server starts
+    return folders

@@ -1,0 +1,174 @@
+"""What every request passes before its route: host, key, and a body of bounded size that arrives in time."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hmac
+import json
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from anyner.errors import printable
+from anyner.serve.metrics import Metrics
+from anyner.serve.refusal import Refusal
+from anyner.serve.settings import ServeSettings
+
+Message = MutableMapping[str, Any]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+OPEN_PATHS = frozenset({"/health", "/ready"})
+"""Asked by what watches over the server, which has no key."""
+NDJSON = "application/x-ndjson"
+
+
+class Gate:
+    """ASGI middleware. The routes behind it get whole bodies, but for NDJSON, which they read themselves."""
+
+    def __init__(self, app: App, settings: ServeSettings, metrics: Metrics) -> None:
+        self._app, self._settings, self._metrics = app, settings, metrics
+        self._held = 0  # bytes of bodies that are being read or answered
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started, status = time.perf_counter(), 500
+
+        async def counted(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._admitted(scope, receive, counted)
+        finally:
+            path = getattr(scope.get("route"), "path", "other")
+            self._metrics.request(path, status, time.perf_counter() - started)
+
+    async def _admitted(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = dict(scope["headers"])
+        held = 0
+        try:
+            self._check_host(headers)
+            self._check_key(scope["path"], headers)
+            if media_type(headers) == NDJSON:
+                await self._app(scope, receive, send)
+                return
+            if int(headers.get(b"content-length", b"0")) > self._settings.body_bytes:
+                raise self._too_large()
+            body = b""
+            if has_body(headers):
+                async with asyncio.timeout(self._settings.body_seconds):
+                    body = await self._body(receive)
+            held = len(body)
+        except TimeoutError:
+            await refuse(send, Refusal(408, f"the body did not arrive within {self._settings.body_seconds:g} seconds"))
+            return
+        except Refusal as refusal:
+            await refuse(send, refusal)
+            return
+        try:
+            await self._app(scope, replayed(body, receive), send)
+        finally:
+            self._held -= held
+
+    def _check_host(self, headers: dict[bytes, bytes]) -> None:
+        name = host_name(headers.get(b"host", b"").decode("latin-1"))
+        if self._settings.hosts and name not in self._settings.hosts:
+            raise Refusal(400, f"this server is not called {printable(name)!r}; start it with --host to reach it from elsewhere")
+
+    def _check_key(self, path: str, headers: dict[bytes, bytes]) -> None:
+        key = self._settings.key
+        if key is None or path in OPEN_PATHS:
+            return
+        if not hmac.compare_digest(given_key(headers.get(b"authorization", b"")), key.encode()):
+            raise Refusal(401, "this server needs a key: send Authorization: Bearer KEY")
+
+    def _too_large(self) -> Refusal:
+        return Refusal(413, f"a body has at most {self._settings.body_bytes} bytes")
+
+    async def _body(self, receive: Receive) -> bytes:
+        """The whole body; its bytes are counted until the request is answered."""
+        parts, size = list[bytes](), 0
+        try:
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    raise Refusal(400, "the body ended before its end")
+                part = message.get("body", b"")
+                parts.append(part)
+                size += len(part)
+                self._held += len(part)
+                if size > self._settings.body_bytes:
+                    raise self._too_large()
+                if self._held > self._settings.all_bodies_bytes:
+                    raise Refusal(503, "too many large bodies at once: try again later", 1)
+                if not message.get("more_body", False):
+                    return b"".join(parts)
+        except BaseException:
+            self._held -= size
+            raise
+
+
+def has_body(headers: dict[bytes, bytes]) -> bool:
+    return b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
+
+
+def media_type(headers: dict[bytes, bytes]) -> str:
+    return headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip().lower()
+
+
+def host_name(host: str) -> str:
+    """The name in a Host header, without its port.
+
+    >>> host_name("localhost:8000"), host_name("[::1]:8000")
+    ('localhost', '::1')
+    """
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0].lower()
+
+
+def given_key(authorization: bytes) -> bytes:
+    """The key of a Bearer header, or the password of a Basic one: browsers and Label Studio send that."""
+    scheme, _, value = authorization.partition(b" ")
+    if scheme.lower() == b"bearer":
+        return value.strip()
+    if scheme.lower() == b"basic":
+        try:
+            return base64.b64decode(value, validate=True).partition(b":")[2]
+        except binascii.Error:
+            return b""
+    return b""
+
+
+def replayed(body: bytes, receive: Receive) -> Receive:
+    """Receives the body that was read, then whatever comes after it."""
+    given = False
+
+    async def replay() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay
+
+
+async def refuse(send: Send, refusal: Refusal) -> None:
+    """The answer to a request that is refused before its body was read. The connection cannot be used again."""
+    body = json.dumps({"error": str(refusal)}, ensure_ascii=False).encode()
+    headers = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close", **refusal.headers}
+    if refusal.status == 401:
+        headers["www-authenticate"] = 'Basic realm="anyner"'
+    pairs = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": refusal.status, "headers": pairs})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,17 @@
+"""A request that is not answered: the status and the one line that says why."""
+
+from __future__ import annotations
+
+from anyner.errors import AnynerError
+
+
+class Refusal(AnynerError):
+    """Becomes the answer `{"error": …}` with this status."""
+
+    def __init__(self, status: int, message: str, retry_after: int | None = None) -> None:
+        super().__init__(message)
+        self.status, self.retry_after = status, retry_after
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {} if self.retry_after is None else {"Retry-After": str(self.retry_after)}

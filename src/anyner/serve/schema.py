@@ -1,0 +1,79 @@
+"""What clients send and get, in JSON."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from anyner.overlap import Policy
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Choices(_Body):
+    """What can be chosen for each request."""
+
+    model: str | None = Field(default=None, description="One of /models; the first is the default.")
+    labels: list[str] | None = Field(default=None, description="Only entities with these labels.")
+    thresholds: dict[str, float] | None = Field(default=None, description="Thresholds instead of the tuned ones.")
+    overlap: Policy | None = Field(default=None, description="Which overlapping entities are kept.")
+    options: dict[str, Any] | None = Field(default=None, description="Options of the model's architecture.")
+
+
+class PredictRequest(Choices):
+    texts: str | Annotated[list[str], Field(min_length=1)] = Field(description="One text or several.")
+
+
+class FoundEntity(BaseModel):
+    label: str
+    fragments: list[Annotated[list[int], Field(min_length=2, max_length=2)]] = Field(
+        min_length=1, description="[start, end) of each fragment, in Unicode characters."
+    )
+    text: str
+    score: float | None = None
+
+
+class FoundDocument(BaseModel):
+    text: str
+    entities: list[FoundEntity]
+    id: str | None = Field(default=None, description="Of a line of NDJSON that has one.")
+    coverage: float | None = Field(default=None, description="The share of the words that was read, if not all.")
+    unknown: float | None = Field(default=None, description="The share of words that the vocabulary does not have, if any.")
+
+
+class PredictAnswer(BaseModel):
+    model: str
+    documents: list[FoundDocument]
+
+
+class ThresholdAnswer(BaseModel):
+    value: float
+    lowest: float
+
+
+class ModelAnswer(BaseModel):
+    name: str
+    architecture: str
+    labels: list[str]
+    shapes: list[str]
+    thresholds: dict[str, ThresholdAnswer]
+    overlap: str
+    policies: list[str]
+    options: dict[str, Any]
+    steps: bool = Field(description="Whether predictions are made in steps that can be shown.")
+
+
+class ModelsAnswer(BaseModel):
+    models: list[ModelAnswer] = Field(description="The first is the default.")
+
+
+class HealthAnswer(BaseModel):
+    status: str
+    version: str
+
+
+class ErrorAnswer(BaseModel):
+    error: str
