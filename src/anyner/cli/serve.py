@@ -27,7 +27,7 @@ def serve(
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any free port.")] = 8000,
     key: Annotated[
         str | None,
-        typer.Option(envvar="ANYNER_KEY", help="What clients must send. Better set in ANYNER_KEY: others see options."),
+        typer.Option(envvar="ANYNER_KEY", help="Key that clients must send. Better given as ANYNER_KEY."),
     ] = None,
     batch_wait: Annotated[
         float, typer.Option(min=0, max=1000, metavar="MS", help="Milliseconds a text waits for others to share its batch.")

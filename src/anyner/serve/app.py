@@ -15,8 +15,8 @@ from anyner import __version__
 from anyner.document import Document
 from anyner.errors import AnynerError
 from anyner.serve.gate import Gate
-from anyner.serve.refusal import Refusal
-from anyner.serve.schema import Choices, ErrorAnswer, HealthAnswer, ModelsAnswer, PredictAnswer, PredictRequest
+from anyner.serve.refusal import RefusedError
+from anyner.serve.schema import ErrorAnswer, HealthAnswer, ModelsAnswer, PredictAnswer, PredictRequest
 from anyner.serve.service import Service
 from anyner.serve.settings import ServeSettings
 
@@ -66,7 +66,7 @@ def _add_state(app: FastAPI, service: Service) -> None:
     async def ready() -> Response:
         """Whether all models are loaded."""
         if not service.ready:
-            raise Refusal(503, "models are being loaded", 1)
+            raise RefusedError(503, "models are being loaded", 1)
         return json_answer({"status": "READY", "version": __version__})
 
     @app.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}, 401: _REFUSED[401]})
@@ -104,11 +104,11 @@ async def body_of(request: Request, schema: type[Body]) -> Body:
     """The body of a request, which must be JSON that fits the schema."""
     media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if media_type != "application/json":
-        raise Refusal(415, f"send Content-Type: application/json, got {media_type!r}")
+        raise RefusedError(415, f"send Content-Type: application/json, got {media_type!r}")
     try:
         return schema.model_validate_json(await request.body())
     except ValidationError as error:
-        raise Refusal(422, first_fault(error.errors())) from None
+        raise RefusedError(422, first_fault(error.errors())) from None
 
 
 async def unless_gone(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
@@ -117,7 +117,7 @@ async def unless_gone(request: Request, work: Coroutine[Any, Any, Result]) -> Re
     try:
         await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
-            raise Refusal(400, "the client went away")  # nobody reads it
+            raise RefusedError(400, "the client went away")  # nobody reads it
         return task.result()
     finally:
         task.cancel()
@@ -139,7 +139,7 @@ def first_fault(faults: Any) -> str:
 
 def _handle_errors(app: FastAPI) -> None:
     async def refused(_: Request, error: Exception) -> Response:
-        assert isinstance(error, Refusal)
+        assert isinstance(error, RefusedError)
         return json_answer({"error": str(error)}, error.status, error.headers)
 
     async def bad_value(_: Request, error: Exception) -> Response:
@@ -156,7 +156,7 @@ def _handle_errors(app: FastAPI) -> None:
         return json_answer({"error": "the server failed; its log says why"}, 500)
 
     for kind, handler in {
-        Refusal: refused,
+        RefusedError: refused,
         AnynerError: bad_value,
         RequestValidationError: bad_body,
         Exception: failed,

@@ -12,7 +12,7 @@ from typing import Any
 from anyner.document import Document
 from anyner.inference.recognizer import Recognizer
 from anyner.serve.metrics import Metrics
-from anyner.serve.refusal import Refusal
+from anyner.serve.refusal import RefusedError
 from anyner.serve.settings import ServeSettings
 
 _LONGEST_RETRY = 60
@@ -80,7 +80,7 @@ class Batcher:
         if patient:
             await self._room(len(documents), characters)
         elif not self._fits(len(documents), characters, 1.0):
-            raise Refusal(503, "the queue is full: try again later", self.retry_after)
+            raise RefusedError(503, "the queue is full: try again later", self.retry_after)
         job = _Job(documents, call, asyncio.get_running_loop().create_future(), characters)
         self.texts += len(documents)
         self.characters += characters
@@ -91,7 +91,7 @@ class Batcher:
             async with asyncio.timeout(self._settings.request_seconds):
                 return await job.answer
         except TimeoutError:
-            raise Refusal(504, f"not finished within {self._settings.request_seconds:g} seconds") from None
+            raise RefusedError(504, f"not finished within {self._settings.request_seconds:g} seconds") from None
         finally:
             job.dropped = True
             with self._changed:

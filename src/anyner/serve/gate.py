@@ -13,7 +13,7 @@ from typing import Any
 
 from anyner.errors import printable
 from anyner.serve.metrics import Metrics
-from anyner.serve.refusal import Refusal
+from anyner.serve.refusal import RefusedError
 from anyner.serve.settings import ServeSettings
 
 Message = MutableMapping[str, Any]
@@ -69,9 +69,9 @@ class Gate:
                     body = await self._body(receive)
             held = len(body)
         except TimeoutError:
-            await refuse(send, Refusal(408, f"the body did not arrive within {self._settings.body_seconds:g} seconds"))
+            await refuse(send, RefusedError(408, f"the body did not arrive within {self._settings.body_seconds:g} seconds"))
             return
-        except Refusal as refusal:
+        except RefusedError as refusal:
             await refuse(send, refusal)
             return
         try:
@@ -82,17 +82,19 @@ class Gate:
     def _check_host(self, headers: dict[bytes, bytes]) -> None:
         name = host_name(headers.get(b"host", b"").decode("latin-1"))
         if self._settings.hosts and name not in self._settings.hosts:
-            raise Refusal(400, f"this server is not called {printable(name)!r}; start it with --host to reach it from elsewhere")
+            raise RefusedError(
+                400, f"this server is not called {printable(name)!r}; start it with --host to reach it from elsewhere"
+            )
 
     def _check_key(self, path: str, headers: dict[bytes, bytes]) -> None:
         key = self._settings.key
         if key is None or path in OPEN_PATHS:
             return
         if not hmac.compare_digest(given_key(headers.get(b"authorization", b"")), key.encode()):
-            raise Refusal(401, "this server needs a key: send Authorization: Bearer KEY")
+            raise RefusedError(401, "this server needs a key: send Authorization: Bearer KEY")
 
-    def _too_large(self) -> Refusal:
-        return Refusal(413, f"a body has at most {self._settings.body_bytes} bytes")
+    def _too_large(self) -> RefusedError:
+        return RefusedError(413, f"a body has at most {self._settings.body_bytes} bytes")
 
     async def _body(self, receive: Receive) -> bytes:
         """The whole body; its bytes are counted until the request is answered."""
@@ -101,7 +103,7 @@ class Gate:
             while True:
                 message = await receive()
                 if message["type"] == "http.disconnect":
-                    raise Refusal(400, "the body ended before its end")
+                    raise RefusedError(400, "the body ended before its end")
                 part = message.get("body", b"")
                 parts.append(part)
                 size += len(part)
@@ -109,7 +111,7 @@ class Gate:
                 if size > self._settings.body_bytes:
                     raise self._too_large()
                 if self._held > self._settings.all_bodies_bytes:
-                    raise Refusal(503, "too many large bodies at once: try again later", 1)
+                    raise RefusedError(503, "too many large bodies at once: try again later", 1)
                 if not message.get("more_body", False):
                     return b"".join(parts)
         except BaseException:
@@ -163,7 +165,7 @@ def replayed(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-async def refuse(send: Send, refusal: Refusal) -> None:
+async def refuse(send: Send, refusal: RefusedError) -> None:
     """The answer to a request that is refused before its body was read. The connection cannot be used again."""
     body = json.dumps({"error": str(refusal)}, ensure_ascii=False).encode()
     headers = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close", **refusal.headers}

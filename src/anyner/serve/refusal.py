@@ -5,7 +5,7 @@ from __future__ import annotations
 from anyner.errors import AnynerError
 
 
-class Refusal(AnynerError):
+class RefusedError(AnynerError):
     """Becomes the answer `{"error": …}` with this status."""
 
     def __init__(self, status: int, message: str, retry_after: int | None = None) -> None:

@@ -12,7 +12,7 @@ from anyner.inference.recognizer import Recognizer
 from anyner.overlap import POLICIES
 from anyner.serve.batcher import Batcher, Call
 from anyner.serve.metrics import Metrics
-from anyner.serve.refusal import Refusal
+from anyner.serve.refusal import RefusedError
 from anyner.serve.schema import Choices, ModelAnswer, ThresholdAnswer
 from anyner.serve.settings import ServeSettings
 
@@ -58,7 +58,7 @@ class Service:
     def named(self, name: str | None) -> str:
         """The model's name; the default's if none is given."""
         if name is not None and name not in self.names:
-            raise Refusal(400, f"there is no model {name!r}; here are: {', '.join(self.names)}")
+            raise RefusedError(400, f"there is no model {name!r}; here are: {', '.join(self.names)}")
         return self.names[0] if name is None else name
 
     def call(self, choices: Choices) -> Call:
@@ -84,16 +84,16 @@ class Service:
         """The texts, checked."""
         most, longest = self.settings.texts, self.settings.text_characters
         if len(texts) > most:
-            raise Refusal(413, f"a request has at most {most} texts, got {len(texts)}")
+            raise RefusedError(413, f"a request has at most {most} texts, got {len(texts)}")
         for place, text in enumerate(texts):
             if len(text) > longest:
-                raise Refusal(413, f"texts[{place}]: a text has at most {longest} characters, got {len(text)}")
+                raise RefusedError(413, f"texts[{place}]: a text has at most {longest} characters, got {len(text)}")
         return [Document(text, id=one) for text, one in zip(texts, ids or [""] * len(texts), strict=True)]
 
     def _batcher(self, name: str | None) -> Batcher:
         name = self.named(name)
         if name not in self._batchers:
-            raise Refusal(503, f"the model {name} is still being loaded", 1)
+            raise RefusedError(503, f"the model {name} is still being loaded", 1)
         return self._batchers[name]
 
 
