@@ -32,9 +32,6 @@ def serve(
     batch_wait: Annotated[
         float, typer.Option(min=0, max=1000, metavar="MS", help="Milliseconds a text waits for others to share its batch.")
     ] = 0.0,
-    annotate: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Texts to annotate on the page; corrections are kept beside them.")
-    ] = None,
     device: DeviceOption = None,
     threads: ThreadsOption = None,
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -19,9 +19,6 @@ from anyner.serve.refusal import RefusedError
 from anyner.serve.schema import ErrorAnswer, HealthAnswer, ModelsAnswer, PredictAnswer, PredictRequest
 from anyner.serve.service import Service
 from anyner.serve.settings import ServeSettings
-
-if TYPE_CHECKING:
-    from anyner.serve.annotate import AnnotationFolder
 
 Result = TypeVar("Result")
 Body = TypeVar("Body", bound=BaseModel)
@@ -40,7 +37,7 @@ _REFUSED: dict[int | str, dict[str, Any]] = {
 }
 
 
-def create_app(service: Service, settings: ServeSettings, annotation: AnnotationFolder | None = None) -> FastAPI:
+def create_app(service: Service, settings: ServeSettings) -> FastAPI:
     """The server's routes on the models of a service."""
     # The documentation pages of FastAPI load their scripts from elsewhere: only the schema is served.
     app = FastAPI(title="anyner", version=__version__, docs_url=None, redoc_url=None)

@@ -83,7 +83,7 @@ class Gate:
         name = host_name(headers.get(b"host", b"").decode("latin-1"))
         if self._settings.hosts and name not in self._settings.hosts:
             raise RefusedError(
-                400, f"this server is not called {printable(name)!r}; start it with --host to reach it from elsewhere"
+                400, f"this server has another name than {printable(name)!r}; --host lets it be reached from elsewhere"
             )
 
     def _check_key(self, path: str, headers: dict[bytes, bytes]) -> None:

@@ -8,7 +8,6 @@ import socket
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import uvicorn
 
@@ -18,9 +17,6 @@ from anyner.inference.streaming import UnknownWordsWarning
 from anyner.serve.app import create_app
 from anyner.serve.service import Service
 from anyner.serve.settings import ServeSettings
-
-if TYPE_CHECKING:
-    from anyner.serve.annotate import AnnotationFolder
 
 Sources = Mapping[str, Callable[[], Recognizer]]
 """Models by name, each with what loads it."""
@@ -32,14 +28,13 @@ def serve(
     settings: ServeSettings,
     listener: socket.socket,
     started: Callable[[], object],
-    annotation: AnnotationFolder | None = None,
 ) -> None:
     """Answers on a socket until SIGTERM or SIGINT; `started` is called once all models are loaded."""
     raise_file_limit()
     warnings.simplefilter("ignore", UnknownWordsWarning)  # would print texts of clients; `unknown` is in the answers
     service = Service(tuple(sources), settings)
     config = uvicorn.Config(
-        create_app(service, settings, annotation),
+        create_app(service, settings),
         log_level="warning",
         access_log=False,
         lifespan="off",
