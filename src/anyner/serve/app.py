@@ -9,32 +9,46 @@ from typing import Any, TypeVar
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from anyner import __version__
-from anyner.document import Document
 from anyner.errors import AnynerError
-from anyner.serve.gate import Gate
+from anyner.serve.answers import error_answer, fitted, json_answer, plain
+from anyner.serve.gate import NDJSON, Gate
+from anyner.serve.labelstudio import (
+    LabelStudioAnswer,
+    LabelStudioRequest,
+    LabelStudioSetup,
+    LabelStudioVersion,
+    predictions,
+    tags_of,
+    texts_of,
+    version_of,
+)
+from anyner.serve.ndjson import NdjsonAnswer
 from anyner.serve.refusal import RefusedError
-from anyner.serve.schema import ErrorAnswer, HealthAnswer, ModelsAnswer, PredictAnswer, PredictRequest
+from anyner.serve.schema import Choices, ErrorAnswer, HealthAnswer, ModelsAnswer, PredictAnswer, PredictRequest
 from anyner.serve.service import Service
 from anyner.serve.settings import ServeSettings
 
 Result = TypeVar("Result")
-Body = TypeVar("Body", bound=BaseModel)
-_REFUSED: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorAnswer, "description": description}
-    for status, description in {
-        400: "A value that the model does not take",
-        401: "The key is missing or wrong",
-        408: "The body came too slowly",
-        413: "Too large",
-        415: "Not JSON",
-        422: "The body does not fit the schema",
-        503: "The queue is full, or the model is being loaded; Retry-After tells the seconds",
-        504: "Not finished in time",
-    }.items()
+_STATUSES = {
+    400: "A value that the model does not take",
+    401: "The key is missing or wrong",
+    408: "The body came too slowly",
+    413: "Too large",
+    415: "Not JSON",
+    422: "The body does not fit the schema",
+    503: "The queue is full, or models are being loaded; Retry-After tells the seconds",
+    504: "Not finished in time",
 }
+_IN_QUERY = ("model", "labels", "overlap", "thresholds", "options")
+
+
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What a route may answer besides a result, for its schema; all routes with a body share most of them."""
+    chosen = statuses or tuple(_STATUSES)
+    return {status: {"model": ErrorAnswer, "description": _STATUSES[status]} for status in chosen}
 
 
 def create_app(service: Service, settings: ServeSettings) -> FastAPI:
@@ -45,67 +59,158 @@ def create_app(service: Service, settings: ServeSettings) -> FastAPI:
     _handle_errors(app)
     _add_state(app, service)
     _add_predict(app, service)
+    _add_setup(app, service)
     return app
 
 
 def _add_state(app: FastAPI, service: Service) -> None:
-    @app.get("/models", response_model=ModelsAnswer, responses={401: _REFUSED[401]})
+    @app.get("/models", response_model=ModelsAnswer, responses=refusals(400, 401))
     async def models() -> Response:
-        """The models, their labels and what can be chosen for a call."""
+        """The models that are loaded, their labels and what can be chosen for a call."""
         return json_answer({"models": [model.model_dump() for model in service.models()]})
 
-    @app.get("/health", response_model=HealthAnswer)
+    @app.get("/health", response_model=HealthAnswer, responses=refusals(400))
     async def health() -> Response:
         """Whether the server runs. Label Studio asks for this as well."""
         return json_answer({"status": "UP", "version": __version__})
 
-    @app.get("/ready", response_model=HealthAnswer, responses={503: _REFUSED[503]})
+    @app.get("/ready", response_model=HealthAnswer, responses=refusals(400, 503))
     async def ready() -> Response:
         """Whether all models are loaded."""
+        if service.stopping.is_set():
+            raise RefusedError(503, "the server stops", 1)
         if not service.ready:
             raise RefusedError(503, "models are being loaded", 1)
         return json_answer({"status": "READY", "version": __version__})
 
-    @app.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}, 401: _REFUSED[401]})
+    text: dict[int | str, dict[str, Any]] = {
+        200: {"content": {"text/plain": {"schema": {"type": "string"}}}, "description": "Text format of Prometheus"}
+    }
+
+    @app.get("/metrics", response_class=Response, responses={**text, **refusals(400, 401)})
     async def metrics() -> Response:
         """Counts for Prometheus."""
         return Response(service.metrics.text(service.queued), media_type="text/plain; version=0.0.4")
 
 
 def _add_predict(app: FastAPI, service: Service) -> None:
-    content = {"application/json": {"schema": PredictRequest.model_json_schema()}}
+    bodies = [PredictRequest.model_json_schema(), inlined(LabelStudioRequest)]
+    content = {
+        "application/json": {"schema": {"anyOf": bodies}},
+        NDJSON: {"schema": {"type": "string", "description": 'A line a text: "…" or {"id": …, "text": "…"}.'}},
+    }
+    lines: dict[int | str, dict[str, Any]] = {
+        200: {"content": {NDJSON: {"schema": {"type": "string"}}}, "description": "Entities"}
+    }
 
     @app.post(
         "/predict",
-        response_model=PredictAnswer,
-        responses=_REFUSED,
-        openapi_extra={"requestBody": {"required": True, "content": content}},
+        response_model=PredictAnswer | LabelStudioAnswer,
+        responses={**lines, **refusals()},
+        openapi_extra={"requestBody": {"required": True, "content": content}, "parameters": _query_parameters()},
     )
     async def predict(request: Request) -> Response:
-        """Entities of one or several texts."""
-        asked = await body_of(request, PredictRequest)
+        """Entities of one or several texts, of the lines of NDJSON, or of tasks of Label Studio.
+
+        The settings of NDJSON are query parameters, thresholds and options as JSON.
+        """
+        if media_type(request) == NDJSON:
+            return NdjsonAnswer(service, choices_in_query(request))
+        if request.query_params:
+            raise RefusedError(422, f"query: with JSON the settings belong in the body, got {next(iter(request.query_params))!r}")
+        body = await json_body(request)
+        if isinstance(body, dict) and "tasks" in body:
+            return await _labelled(request, service, fitted(LabelStudioRequest, body))
+        asked = fitted(PredictRequest, body)
         texts = [asked.texts] if isinstance(asked.texts, str) else asked.texts
         found = await unless_gone(request, service.predict(service.documents(texts), asked))
         return json_answer({"model": service.named(asked.model), "documents": list(map(plain, found))})
 
 
-def plain(document: Document) -> dict[str, Any]:
-    """A predicted document as clients get it."""
-    fields = document.to_json()
-    if not fields["id"]:
-        del fields["id"]
-    return fields
+async def _labelled(request: Request, service: Service, asked: LabelStudioRequest) -> Response:
+    """Predictions for tasks of Label Studio, by the default model."""
+    tags = tags_of(asked.label_config)
+    documents = service.documents(texts_of(asked, tags), "tasks[{}]".format)
+    found = await unless_gone(request, service.predict(documents, Choices()))
+    return json_answer(predictions(found, tags, version_of(service.named(None), service.recognizer(None))))
 
 
-async def body_of(request: Request, schema: type[Body]) -> Body:
-    """The body of a request, which must be JSON that fits the schema."""
-    media_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if media_type != "application/json":
-        raise RefusedError(415, f"send Content-Type: application/json, got {media_type!r}")
+def _add_setup(app: FastAPI, service: Service) -> None:
+    schema = inlined(LabelStudioSetup)
+
+    @app.post(
+        "/setup",
+        response_model=LabelStudioVersion,
+        responses=refusals(400, 401, 408, 413, 415, 422, 503),
+        openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}},
+    )
+    async def setup(request: Request) -> Response:
+        """Label Studio asks whether its project can be predicted."""
+        asked = fitted(LabelStudioSetup, await json_body(request))
+        tags_of(asked.label_schema)
+        return json_answer({"model_version": version_of(service.named(None), service.recognizer(None))})
+
+
+def media_type(request: Request) -> str:
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+async def json_body(request: Request) -> Any:
+    """The body of a request, which must be JSON."""
+    if media_type(request) != "application/json":
+        raise RefusedError(415, f"send Content-Type: application/json, got {media_type(request)!r}")
     try:
-        return schema.model_validate_json(await request.body())
-    except ValidationError as error:
-        raise RefusedError(422, first_fault(error.errors())) from None
+        return json.loads(await request.body())
+    except (ValueError, RecursionError) as error:
+        raise RefusedError(422, f"the body is not JSON: {error}") from None
+
+
+def choices_in_query(request: Request) -> Choices:
+    """The settings of NDJSON."""
+    query = request.query_params
+    if unknown := next((name for name in query if name not in _IN_QUERY), None):
+        raise RefusedError(422, f"query: there is no {unknown!r}; there are: {', '.join(_IN_QUERY)}")
+    chosen: dict[str, Any] = {name: query[name] for name in ("model", "overlap") if name in query}
+    if "labels" in query:
+        chosen["labels"] = query.getlist("labels")
+    for name in ("thresholds", "options"):
+        if name in query:
+            try:
+                chosen[name] = json.loads(query[name])
+            except (ValueError, RecursionError):
+                raise RefusedError(422, f"query: {name} is not JSON") from None
+    return fitted(Choices, chosen)
+
+
+def _query_parameters() -> list[dict[str, Any]]:
+    fields = Choices.model_json_schema()["properties"]
+    as_json = {"thresholds", "options"}
+    return [
+        {
+            "name": name,
+            "in": "query",
+            "required": False,
+            "description": f"{fields[name]['description']} For NDJSON{', as JSON' if name in as_json else ''}.",
+            "schema": {"type": "string"} if name in as_json else fields[name]["anyOf"][0],
+        }
+        for name in _IN_QUERY
+    ]
+
+
+def inlined(model: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schema of a model, without references: inside of another document they would lead nowhere."""
+    schema = model.model_json_schema(by_alias=True)
+    definitions = schema.pop("$defs", {})
+
+    def resolved(node: Any) -> Any:
+        if isinstance(node, dict):
+            if "$ref" in node:
+                return resolved(definitions[node["$ref"].rpartition("/")[2]])
+            return {key: resolved(value) for key, value in node.items()}
+        return [resolved(value) for value in node] if isinstance(node, list) else node
+
+    inner: dict[str, Any] = resolved(schema)
+    return inner
 
 
 async def unless_gone(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
@@ -121,30 +226,13 @@ async def unless_gone(request: Request, work: Coroutine[Any, Any, Result]) -> Re
         gone.cancel()
 
 
-def json_answer(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    body = json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return Response(body.encode(), status, headers, "application/json")
-
-
-def first_fault(faults: Any) -> str:
-    """What is wrong with a body, in one line."""
-    fault = faults[0]
-    place = ".".join(str(part) for part in fault["loc"])
-    message = str(fault["msg"]).replace("\n", " ")
-    return f"{place}: {message}" if place else message
-
-
 def _handle_errors(app: FastAPI) -> None:
-    async def refused(_: Request, error: Exception) -> Response:
-        assert isinstance(error, RefusedError)
-        return json_answer({"error": str(error)}, error.status, error.headers)
+    async def wrong(_: Request, error: Exception) -> Response:
+        return error_answer(error)
 
-    async def bad_value(_: Request, error: Exception) -> Response:
-        return json_answer({"error": str(error)}, 400)
-
-    async def bad_body(_: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)
-        return json_answer({"error": first_fault(error.errors())}, 422)
+    async def wrong_body(_: Request, error: Any) -> Response:
+        fault = error.errors()[0]
+        return json_answer({"error": f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"}, 422)
 
     async def no_route(_: Request, error: Any) -> Response:
         return json_answer({"error": str(error.detail)}, error.status_code, dict(error.headers or {}))
@@ -152,12 +240,8 @@ def _handle_errors(app: FastAPI) -> None:
     async def failed(_: Request, error: Exception) -> Response:
         return json_answer({"error": "the server failed; its log says why"}, 500)
 
-    for kind, handler in {
-        RefusedError: refused,
-        AnynerError: bad_value,
-        RequestValidationError: bad_body,
-        Exception: failed,
-    }.items():
-        app.add_exception_handler(kind, handler)
+    app.add_exception_handler(AnynerError, wrong)
+    app.add_exception_handler(RequestValidationError, wrong_body)
+    app.add_exception_handler(Exception, failed)
     for status in (404, 405):
         app.add_exception_handler(status, no_route)

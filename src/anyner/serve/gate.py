@@ -44,7 +44,8 @@ class Gate:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-            await send(message)
+            async with asyncio.timeout(self._settings.idle_seconds):  # a client that does not read holds its answer in memory
+                await send(message)
 
         try:
             await self._admitted(scope, receive, counted)

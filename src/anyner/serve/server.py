@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
+import time
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import Any
 
 import uvicorn
 
@@ -21,56 +23,88 @@ from anyner.serve.settings import ServeSettings
 Sources = Mapping[str, Callable[[], Recognizer]]
 """Models by name, each with what loads it."""
 _BACKLOG = 2048
+_LAST_REQUESTS, _LOOK_EVERY = 0.2, 5.0
+"""Seconds: for requests that arrive while the server stops, and between two looks at idle connections."""
 
 
-def serve(
-    sources: Sources,
-    settings: ServeSettings,
-    listener: socket.socket,
-    started: Callable[[], object],
-) -> None:
+def serve(sources: Sources, settings: ServeSettings, listener: socket.socket, started: Callable[[], object]) -> None:
     """Answers on a socket until SIGTERM or SIGINT; `started` is called once all models are loaded."""
     raise_file_limit()
     warnings.simplefilter("ignore", UnknownWordsWarning)  # would print texts of clients; `unknown` is in the answers
-    service = Service(tuple(sources), settings)
-    config = uvicorn.Config(
-        create_app(service, settings),
-        log_level="warning",
-        access_log=False,
-        lifespan="off",
-        server_header=False,
-        backlog=_BACKLOG,
-        timeout_graceful_shutdown=int(settings.stop_seconds),
-    )
-    server = uvicorn.Server(config)
     # uvicorn raises the signal that stopped it once more: a stop that was asked for is no failure.
     signal.signal(signal.SIGTERM, lambda *_: None)
-    asyncio.run(_run(server, service, sources, listener, started))
+    asyncio.run(_run(sources, settings, listener, started))
 
 
-async def _run(
-    server: uvicorn.Server, service: Service, sources: Sources, listener: socket.socket, started: Callable[[], object]
-) -> None:
+async def _run(sources: Sources, settings: ServeSettings, listener: socket.socket, started: Callable[[], object]) -> None:
+    service = Service(tuple(sources), settings)
+    server = Server(service)
+
     async def load() -> None:
-        for name, source in sources.items():
-            service.add(name, await asyncio.to_thread(source))
-        started()
-
-    async def load_or_stop() -> None:
         try:
-            await load()
+            for name, source in sources.items():
+                service.add(name, await asyncio.to_thread(source))
+            started()
         except BaseException:
             server.should_exit = True
             raise
 
-    loading = asyncio.create_task(load_or_stop())
+    loading, watching = asyncio.create_task(load()), asyncio.create_task(server.close_idle())
     try:
         await server.serve(sockets=[listener])
     finally:
         service.close()
+        watching.cancel()
         loading.cancel()
         with suppress(asyncio.CancelledError):
             await loading
+
+
+class Server(uvicorn.Server):
+    """uvicorn, with a longer goodbye and less patience for connections on which nothing happens."""
+
+    def __init__(self, service: Service) -> None:
+        self._service, self._settings = service, service.settings
+        super().__init__(
+            uvicorn.Config(
+                create_app(service, service.settings),
+                log_level="warning",
+                access_log=False,
+                lifespan="off",
+                server_header=False,
+                proxy_headers=False,
+                ws="none",
+                backlog=_BACKLOG,
+                timeout_keep_alive=int(service.settings.idle_seconds),
+                timeout_graceful_shutdown=int(service.settings.stop_seconds),
+            )
+        )
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stops listening, then answers what is on its way: uvicorn alone would close connections with an unread request."""
+        self._service.stopping.set()
+        for server in self.servers:
+            server.close()
+        await asyncio.sleep(_LAST_REQUESTS)
+        await super().shutdown(sockets)
+
+    async def close_idle(self) -> None:
+        """Closes connections that wait too long for a request, or for a client to read an answer; uvicorn looks at neither."""
+        since: dict[Any, float] = {}
+        while True:
+            await asyncio.sleep(_LOOK_EVERY)
+            now, connections = time.monotonic(), set[Any](self.server_state.connections)
+            stuck = {one for one in connections if _idle(one)}
+            since = {one: since.get(one, now) for one in stuck}
+            for one, first in since.items():
+                if now - first > self._settings.idle_seconds:
+                    one.transport.abort()
+
+
+def _idle(connection: Any) -> bool:
+    """Whether a connection has no request that is being answered."""
+    cycle = connection.cycle
+    return cycle is None or cycle.response_complete or connection.transport.is_closing()
 
 
 def listener_on(host: str, port: int) -> socket.socket:

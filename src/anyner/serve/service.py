@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from anyner.architectures.settings import visible_shapes
 from anyner.document import Document
-from anyner.errors import AnynerError
+from anyner.errors import AnynerError, InvalidInputError
 from anyner.inference.recognizer import Recognizer
 from anyner.overlap import POLICIES
 from anyner.serve.batcher import Batcher, Call
@@ -23,6 +24,8 @@ class Service:
     def __init__(self, names: Sequence[str], settings: ServeSettings) -> None:
         """`names` in the order in which clients see them; the first is the default."""
         self.names, self.settings, self.metrics = tuple(names), settings, Metrics()
+        self.stopping = asyncio.Event()
+        """Set once no new work is wanted; what was accepted is finished."""
         self._batchers: dict[str, Batcher] = {}
 
     def add(self, name: str, recognizer: Recognizer) -> None:
@@ -80,15 +83,20 @@ class Service:
         """Those that are loaded."""
         return [_described(name, self._batchers[name].recognizer) for name in self.names if name in self._batchers]
 
-    def documents(self, texts: Sequence[str], ids: Sequence[str] | None = None) -> list[Document]:
-        """The texts, checked."""
+    def documents(self, texts: Sequence[str], named: Callable[[int], str] = "texts[{}]".format) -> list[Document]:
+        """The texts, checked; `named` says in errors which one is meant."""
         most, longest = self.settings.texts, self.settings.text_characters
         if len(texts) > most:
             raise RefusedError(413, f"a request has at most {most} texts, got {len(texts)}")
+        documents = []
         for place, text in enumerate(texts):
             if len(text) > longest:
-                raise RefusedError(413, f"texts[{place}]: a text has at most {longest} characters, got {len(text)}")
-        return [Document(text, id=one) for text, one in zip(texts, ids or [""] * len(texts), strict=True)]
+                raise RefusedError(413, f"{named(place)}: a text has at most {longest} characters, got {len(text)}")
+            try:
+                documents.append(Document(text))
+            except InvalidInputError as error:
+                raise InvalidInputError(f"{named(place)}: {error}") from None
+        return documents
 
     def _batcher(self, name: str | None) -> Batcher:
         name = self.named(name)

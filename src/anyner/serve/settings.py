@@ -37,5 +37,7 @@ class ServeSettings(Settings):
     """Time from the end of a body to its answer; of NDJSON for each text."""
     option_number: int = Field(default=100, ge=1)
     """Largest number that a request may choose as an option: options decide how much is computed."""
+    idle_seconds: float = Field(default=60.0, gt=0.0)
+    """Time until a connection without a request is closed, and one whose client does not read its answer."""
     stop_seconds: float = Field(default=90.0, gt=0.0)
     """Time to finish what was accepted before the server stops."""

@@ -1,0 +1,47 @@
+"""Answers in JSON, errors among them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypeVar
+
+from fastapi import Response
+from pydantic import BaseModel, ValidationError
+
+from anyner.document import Document
+from anyner.serve.refusal import RefusedError
+
+Body = TypeVar("Body", bound=BaseModel)
+
+
+def json_bytes(content: Any) -> bytes:
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
+def json_answer(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    return Response(json_bytes(content), status, headers, "application/json")
+
+
+def error_answer(error: Exception) -> Response:
+    """What a client gets for an error of its own; 400 unless the error has another status."""
+    if isinstance(error, RefusedError):
+        return json_answer({"error": str(error)}, error.status, error.headers)
+    return json_answer({"error": str(error)}, 400)
+
+
+def plain(document: Document) -> dict[str, Any]:
+    """A predicted document as clients get it. The id is the client's own business."""
+    fields = document.to_json()
+    del fields["id"]
+    return fields
+
+
+def fitted(schema: type[Body], body: Any, where: str = "") -> Body:
+    """What a client sent, which must fit the schema; `where` opens the one line that says what does not."""
+    try:
+        return schema.model_validate(body)
+    except ValidationError as error:
+        fault = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in fault["loc"])
+        message = fault["msg"].replace("\n", " ")
+        raise RefusedError(422, where + (f"{place}: {message}" if place else message)) from None
