@@ -136,5 +136,5 @@ def _regions(entity: Entity, text: str, number: int, tags: Tags) -> Iterator[dic
             "value": value,
         }
         yield region if entity.score is None else {**region, "score": round(entity.score, 6)}
-    for one, other in zip(ids, ids[1:], strict=False):
+    for one, other in pairwise(ids):
         yield {"type": "relation", "from_id": one, "to_id": other, "direction": "right", "labels": []}

@@ -110,10 +110,14 @@ def _idle(connection: Any) -> bool:
 def listener_on(host: str, port: int) -> socket.socket:
     """A socket that listens there."""
     try:
-        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        # asyncio turns Nagle's delay of small answers off only where the protocol is given
+        listener = socket.socket(family, kind, socket.IPPROTO_TCP)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
     except OSError as error:
         raise AnynerError(f"cannot listen on {host}:{port}: {error.strerror}") from None
+    return listener
 
 
 def raise_file_limit() -> None:
