@@ -12,6 +12,8 @@ from anyner.document import Document
 from anyner.serve.refusal import RefusedError
 
 Body = TypeVar("Body", bound=BaseModel)
+_BRANCHES = ("str", "list[str]", "int")
+"""What pydantic puts into the place of a fault besides keys: the kinds that a value may have."""
 
 
 def json_bytes(content: Any) -> bytes:
@@ -41,7 +43,7 @@ def fitted(schema: type[Body], body: Any, where: str = "") -> Body:
     try:
         return schema.model_validate(body)
     except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in fault["loc"])
+        fault = max(error.errors(include_url=False), key=lambda one: len(one["loc"]))  # the deepest tells most
+        place = ".".join(str(part) for part in fault["loc"] if part not in _BRANCHES)
         message = fault["msg"].replace("\n", " ")
         raise RefusedError(422, where + (f"{place}: {message}" if place else message)) from None

@@ -24,7 +24,7 @@ class Choices(_Body):
 
 
 class PredictRequest(Choices):
-    texts: str | Annotated[list[str], Field(min_length=1)] = Field(description="One text or several.")
+    texts: str | list[str] = Field(description="One text or several.")
 
 
 class FoundEntity(BaseModel):
