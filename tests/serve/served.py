@@ -12,6 +12,7 @@ from typing import Any, cast
 import httpx2
 
 from anyner import Document, Entity
+from anyner.architectures.settings import Decoding, HeadConfig, Options
 from anyner.errors import AnynerError
 from anyner.inference.recognizer import Recognizer
 from anyner.overlap import checked_policy
@@ -32,12 +33,16 @@ class StandIn:
         self.batches: list[int] = []
         self.config = SimpleNamespace(labels=LABELS, architecture="stand-in", weights_sha256="f" * 64)
 
-    def decoding(self, options: object = None, thresholds: dict[str, float] | None = None, overlap: str | None = None) -> Any:
+    def decoding(
+        self,
+        options: dict[str, Any] | None = None,
+        thresholds: dict[str, float] | None = None,
+        overlap: str | None = None,
+    ) -> Decoding:
         if unknown := next((name for name in thresholds or {} if name != "score"), None):
             raise AnynerError(f"there is no threshold {unknown!r}")
-        return SimpleNamespace(
-            thresholds={"score": 0.5, **(thresholds or {})}, policy=checked_policy(overlap or "all"), options=str(options)
-        )
+        chosen = {"score": 0.5, **(thresholds or {})}
+        return Decoding(LABELS, chosen, checked_policy(overlap or "all"), HeadConfig(), Options.of(options, "options"))
 
     def stream(
         self, texts: Iterable[Document], *, progress: Callable[[int], object] = lambda _: None, **chosen: Any

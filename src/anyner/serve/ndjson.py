@@ -140,6 +140,7 @@ class NdjsonAnswer(Response):
             stopping.cancel()
         if not arriving.done():
             arriving.cancel()
+            await asyncio.wait({arriving})
             if self._service.stopping.is_set():
                 raise RefusedError(503, "the server stops: send the remaining lines again later", 1)
             raise RefusedError(408, f"the next line did not arrive within {seconds:g} seconds")
