@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from anyner.architectures.registry import config_class, names
 from anyner.cli.main import COMMANDS
 from anyner.corpora.reading import FORMATS
+from anyner.serve.settings import ServeSettings
 from anyner.settings import is_by_rule, is_recorded
 from anyner.training.config import Recipe, RefitConfig, Source, SyntheticData
 
@@ -89,6 +90,12 @@ def test_the_readme_says_which_architectures_are_available_and_what_they_express
 def test_a_page_lists_every_command() -> None:
     listed = {row[0] for row in table_rows(read(ROOT / "docs/start.md"), "command")}
     assert listed == {f"anyner {command}" for command in COMMANDS}
+
+
+def test_every_limit_of_the_server_is_described_with_its_default() -> None:
+    listed = {row[0]: row[1] for row in table_rows(read(ROOT / "docs/serve.md"), "limit")}
+    set_by_options = {"key", "hosts", "batch_wait"}
+    assert listed == {name: shown for name, shown in defaults(ServeSettings) if name not in set_by_options}
 
 
 def test_the_formats_page_lists_every_format() -> None:
