@@ -180,7 +180,10 @@ def test_metrics_count_requests_texts_and_entities() -> None:
         await client.post("/predict", json={"texts": ["Ann met Bob", "Eve"]})
         await client.post("/predict", json={})
         await client.get("/secret-path")
-        return (await client.get("/metrics")).text
+        async with asyncio.timeout(10):
+            while "anyner_batch_texts_count 1" not in (text := (await client.get("/metrics")).text):  # counted after the answer
+                await asyncio.sleep(0.01)
+        return text
 
     lines = asked(talk).splitlines()
     assert 'anyner_requests_total{path="/predict",status="200"} 1' in lines

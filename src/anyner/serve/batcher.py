@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from anyner.document import Document
@@ -47,6 +48,7 @@ class _Part:
     """Documents of one job that run together with those of others."""
 
     job: _Job
+    first: int
     documents: Sequence[Document]
 
 
@@ -150,7 +152,7 @@ class Batcher:
             while job.taken < len(job.documents) and left > 0:
                 left -= len(job.documents[job.taken].text) + 1
                 job.taken += 1
-            yield _Part(job, job.documents[first : job.taken])
+            yield _Part(job, first, job.documents[first : job.taken])
             del self._waiting[job]
             if job.taken < len(job.documents):
                 self._waiting[job] = None  # behind the others
@@ -158,51 +160,48 @@ class Batcher:
                 break
 
     def _run(self, parts: Sequence[_Part]) -> None:
-        started = time.perf_counter()
-        try:
-            found = self._found(parts)
-        except _NobodyWaitsError:
-            return
-        except Exception as error:
-            if len(parts) == 1:
-                self._settle([(parts[0].job, error)])
-                return
-            for part in parts:  # one of them must not fail the others
-                self._run([part])
-            return
-        seconds = time.perf_counter() - started
-        characters = sum(len(document.text) for part in parts for document in part.documents)
-        self._speed = characters / seconds if not self._speed else 0.8 * self._speed + 0.2 * characters / seconds
-        self._metrics.batch(len(found), seconds)
-        place, done = 0, list[tuple[_Job, Exception | None]]()
-        for part in parts:
-            part.job.found += found[place : place + len(part.documents)]
-            place += len(part.documents)
-            if len(part.job.found) == len(part.job.documents):
-                done.append((part.job, None))
-        self._settle(done)
+        """Runs a batch. Each job is answered as soon as its last document is found, while the model goes on with the others."""
 
-    def _found(self, parts: Sequence[_Part]) -> list[Document]:
         def go_on(_: int) -> None:
             if all(part.job.dropped for part in parts):
                 raise _NobodyWaitsError
 
+        started = time.perf_counter()
         documents = [document for part in parts for document in part.documents]
-        return list(self.recognizer.stream(documents, progress=go_on, **parts[0].job.call.chosen))
+        found = self.recognizer.stream(documents, progress=go_on, **parts[0].job.call.chosen)
+        done = 0
+        try:
+            for part in parts:
+                part.job.found += islice(found, len(part.documents))
+                done += 1
+                if len(part.job.found) == len(part.job.documents):
+                    self._settle(part.job, None)
+        except _NobodyWaitsError:
+            return
+        except Exception as error:
+            if len(parts) == 1:
+                self._settle(parts[0].job, error)
+                return
+            for part in parts[done:]:  # one of them must not fail the others
+                del part.job.found[part.first :]
+                self._run([part])
+            return
+        seconds = time.perf_counter() - started
+        speed = sum(len(document.text) for document in documents) / seconds
+        self._speed = 0.8 * self._speed + 0.2 * speed if self._speed else speed
+        self._metrics.batch(len(documents), seconds)
 
-    def _settle(self, done: Sequence[tuple[_Job, Exception | None]]) -> None:
-        """Hands answers to the event loop, all in one go."""
+    def _settle(self, job: _Job, error: Exception | None) -> None:
+        """Hands an answer to the event loop."""
 
         def answer() -> None:
-            for job, error in done:
-                if job.answer.done():
-                    continue
-                if error is None:
-                    job.answer.set_result(job.found)
-                else:
-                    job.answer.set_exception(error)
+            if job.answer.done():
+                return
+            if error is None:
+                job.answer.set_result(job.found)
+            else:
+                job.answer.set_exception(error)
 
-        if done:
-            loop = done[0][0].answer.get_loop()
-            if not loop.is_closed():
-                loop.call_soon_threadsafe(answer)
+        loop = job.answer.get_loop()
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(answer)
