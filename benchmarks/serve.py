@@ -163,7 +163,7 @@ def full_queue(threads: int) -> dict[str, Any]:
         in_process(answered, running.port, [request_of(text) for text in texts[:50]], 4)
         memory, full, files = [running.megabytes], 0, running.process.num_fds()
         for _ in range(4):
-            counts = in_process(flood, running.port, 64, texts, 8.0)
+            counts = in_process(flood, running.port, 64, texts, 4.0)
             full += counts["full"]
             deadline = time.monotonic() + 30
             while running.metric("anyner_queued_texts") and time.monotonic() < deadline:
@@ -221,7 +221,7 @@ def slow_clients(idle: int, slow: int, threads: int) -> dict[str, Any]:
     with server(threads) as running, multiprocessing.get_context("spawn").Pool(1) as pool:
         raise_file_limit()
         _, before = answered(running.port, requests, 1)
-        holding = pool.apply_async(patience, (running.port, idle, slow, 20.0))
+        holding = pool.apply_async(patience, (running.port, idle, slow, 10.0))
         deadline = time.monotonic() + 60
         while running.process.num_fds() < idle + slow and time.monotonic() < deadline:
             time.sleep(0.1)
@@ -238,31 +238,35 @@ def slow_clients(idle: int, slow: int, threads: int) -> dict[str, Any]:
         }
 
 
-def throughput(number: int, connections: int, rounds: int, threads: int) -> dict[str, Any]:
-    """Served and streamed in turn, so that a busy machine slows down both."""
+def throughput(number: int, each: int, connections: int, rounds: int, threads: int) -> dict[str, Any]:
+    """Served and streamed in turn, so that a busy machine slows down both; and the CPU time of both, which it leaves alone."""
     texts = texts_of(number)
-    requests = [request_of(text) for text in texts]
+    requests = [request_of(texts[first : first + each]) for first in range(0, number, each)]
     model = anyner.load(MODEL, device="cpu", threads=threads)
-    list(model.stream(texts[:100]))
-    served, streamed = [], []
+    list(model.stream(texts[:50]))
+    wall, cpu = list[tuple[float, float]](), list[tuple[float, float]]()
     with server(threads) as running:
-        for turn in range(rounds + 1):
+        answered(running.port, requests[: 50 // each], connections)
+        for _ in range(rounds):
+            before = sum(running.process.cpu_times()[:2])
             answers, seconds = in_process(answered, running.port, requests, connections)
+            used = sum(running.process.cpu_times()[:2]) - before
             assert all(status == 200 for status, _ in answers)
-            began = time.perf_counter()
+            began, began_cpu = time.perf_counter(), time.process_time()
             list(model.stream(texts))
-            if turn:  # the first is a rehearsal
-                served.append(number / seconds)
-                streamed.append(number / (time.perf_counter() - began))
-    ratios = [one / other for one, other in zip(served, streamed, strict=True)]
+            wall.append((seconds, time.perf_counter() - began))
+            cpu.append((used, time.process_time() - began_cpu))
     return {
         "texts": number,
+        "texts_each": each,
         "connections": connections,
         "threads": threads,
-        "served_texts_a_second": round(median(served), 1),
-        "streamed_texts_a_second": round(median(streamed), 1),
-        "ratio": round(median(ratios), 3),
-        "ratios": [round(one, 3) for one in ratios],
+        "served_texts_a_second": round(number / median(one for one, _ in wall), 1),
+        "streamed_texts_a_second": round(number / median(one for _, one in wall), 1),
+        "ratio": round(median(other / one for one, other in wall), 3),
+        "ratios": [round(other / one, 3) for one, other in wall],
+        "served_cpu_milliseconds_a_text": round(1000 * median(one for one, _ in cpu) / number, 2),
+        "streamed_cpu_milliseconds_a_text": round(1000 * median(one for _, one in cpu) / number, 2),
     }
 
 
@@ -331,8 +335,9 @@ def _installed(what: str) -> set[str]:
 
 PARTS: dict[str, Callable[[], dict[str, Any]]] = {
     "size": size,
-    "overhead": lambda: overhead(110),
-    "throughput": lambda: throughput(300, 32, 4, 2),
+    "overhead": lambda: overhead(60),
+    "throughput_one_text": lambda: throughput(200, 1, 32, 3, 2),
+    "throughput_ten_texts": lambda: throughput(640, 10, 32, 2, 2),
     "many_requests": lambda: many_requests(10_000, 64, 500, 2),
     "full_queue": lambda: full_queue(2),
     "stop": lambda: stop(2),
