@@ -94,12 +94,13 @@ def test_the_numpy_head_does_what_the_torch_head_does(trained: Path) -> None:
     assert parity.entities >= 5
 
 
-def test_the_span_classifier_alone_is_that_of_torch(trained: Path) -> None:
+@pytest.mark.parametrize("options", [{"span_classifier_alone": True}, {"after_step": 2}], ids=str)
+def test_options_mean_the_same_as_in_torch(trained: Path, options: dict[str, Any]) -> None:
     in_torch = loosest(anyner.load(trained, runtime="torch"))
-    if in_torch.model.head.span_classifier is None:
-        pytest.skip("has none beside its own method")
+    if not options.keys() <= in_torch.runtime.call_options.model_fields.keys():
+        pytest.skip("has no such option")
     both = (in_torch, with_numpy_head(in_torch))
-    first, second = ([one.entities for one in ner.predict(DOCUMENTS, options={"span_classifier_alone": True})] for ner in both)
+    first, second = ([one.entities for one in ner.predict(DOCUMENTS, options=options)] for ner in both)
     assert [[entity.key for entity in own] for own in first] == [[entity.key for entity in own] for own in second]
     scores = [[entity.score for own in found for entity in own] for found in (first, second)]
     assert scores[0]

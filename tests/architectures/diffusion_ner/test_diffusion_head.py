@@ -143,6 +143,7 @@ def test_options_decide_how_spans_and_steps_go() -> None:
         ({"spans": 3, "steps": 1}, [999], 1),
         ({"spans": 5, "steps": 2, "samples": 3}, [999, 499] * 3, 3),
         ({"spans": 5, "steps": 2, "voting": False}, [999, 499], 1),
+        ({"spans": 5, "steps": 4, "after_step": 2}, [999, 749], 1),
     ):  # fmt: skip
         perfect.asked.clear()
         proposals = head.propose(states, decoding(head, **options), Draw(0)).on_host()  # type: ignore[arg-type]

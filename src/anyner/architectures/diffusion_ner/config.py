@@ -27,6 +27,8 @@ class DiffusionOptions(SpanClassifierOptions):
     """Noisy spans to start from, the paper's K; independent of training."""
     steps: int = Field(default=5, ge=1)
     """Denoising steps, the paper's gamma."""
+    after_step: int | None = Field(default=None, ge=1)
+    """The step after which entities are read, to watch how they come about; none: the last."""
     samples: int = Field(default=1, ge=1)
     """Runs from different noise. An entity's score is its mean over them; a run that misses it counts as 0."""
     voting: bool = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import torch
@@ -104,7 +105,8 @@ class Head(base.Head):
         least = least_before_rescoring(least_span_score(decoding.thresholds), share) if options.samples == 1 else 0.0
         places, scores = [], []
         for sample in range(options.samples):
-            steps = [pointed for *_, pointed in self.denoise(states, sentence, options, draw, sample)]
+            denoised = self.denoise(states, sentence, options, draw, sample)
+            steps = [pointed for *_, pointed in islice(denoised, options.after_step)]
             pointed = _side_by_side(steps) if options.voting else steps[-1]
             predictions = self.typed(sentence, pointed, read)
             place, score = voted(predictions, len(decoding.labels), least) if options.voting else best(predictions, least)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -46,7 +47,7 @@ class NumpyHead(numpy_head.NumpyHead):
         least = least_before_rescoring(least_span_score(decoding.thresholds), share) if options.samples == 1 else 0.0
         places, scores = [], []
         for sample in range(options.samples):
-            steps = list(self._denoised(own, options, draw, sample, config))
+            steps = list(islice(self._denoised(own, options, draw, sample, config), options.after_step))
             joined = {name: np.concatenate([step[name] for step in steps], axis=1) for name in ("spans", "left", "right")}
             pointed = joined if options.voting else steps[-1]
             first, last = pointed["left"].argmax(2), pointed["right"].argmax(2)  # (R, K) each
