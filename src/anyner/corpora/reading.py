@@ -17,6 +17,8 @@ from anyner.errors import AnynerError
 FORMATS: tuple[Format, ...] = (JSONL, JSONL_TOKENS, CONLL, BRAT, SPANS, W2NER, DAI)
 _BY_NAME = {one.name: one for one in FORMATS}
 _SPLIT_NAMES = {"train": ("train",), "dev": ("dev", "valid", "validation"), "test": ("test",)}
+ANNOTATIONS = "annotations.jsonl"
+"""What `anyner serve --annotate` keeps in a folder: documents to train on, beside those of a train corpus if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ def read(path: str | Path, format: str | None = None) -> Corpus:  # noqa: A002
 
 
 def read_splits(folder: str | Path, format: str | None = None) -> Splits:  # noqa: A002
-    """The files (for brat: folders) named train, dev or valid, and test, each of any format."""
+    """The files (for brat: folders) named train, dev or valid, and test, each of any format; annotations belong to train."""
     folder = Path(folder)
     if folder.is_file():
         raise AnynerError(f"{folder}: is a file: expected a folder with files named train.* and dev.*")
@@ -65,9 +67,18 @@ def read_splits(folder: str | Path, format: str | None = None) -> Splits:  # noq
         if len(found) > 1:
             raise AnynerError(f"{folder}: several {split} corpora: {_names(found)}")
         corpora[split] = read(found[0], format) if found else None
-    if corpora["train"] is None:
-        raise AnynerError(f"{folder}: holds no train corpus (a file train.* or a brat folder train)")
-    return Splits(corpora["train"], corpora["dev"], corpora["test"])
+    train = corpora["train"]
+    if (annotations := folder / ANNOTATIONS).is_file():
+        own = read(annotations, "jsonl")
+        train = own if train is None else Corpus((*train.documents, *own.documents), (*train.problems, *own.problems))
+    if train is None:
+        raise AnynerError(f"{folder}: holds no train corpus (a file train.*, a brat folder train, or {ANNOTATIONS})")
+    return Splits(train, corpora["dev"], corpora["test"])
+
+
+def is_split(path: Path) -> bool:
+    """Whether the name of a file or folder says that it is train, dev or test."""
+    return any(path.name.split(".")[0] in names for names in _SPLIT_NAMES.values())
 
 
 def _split_paths(folder: Path, split: str) -> list[Path]:
