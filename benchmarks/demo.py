@@ -58,6 +58,7 @@ def main() -> None:
     print("\nEverything ran on this machine and without network. Now your own text:\n")
     for model in ("", " --model biomed-en", " --model runs/demo"):
         print(f'  .venv/bin/anyner predict "…"{model}')
+    print("\nOr in the browser, as you type:\n\n  .venv/bin/anyner serve general-en biomed-en runs/demo")
 
 
 def show(documents: Iterable[Document]) -> None:

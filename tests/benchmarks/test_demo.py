@@ -29,6 +29,7 @@ def test_the_demo_shows_both_models_and_leaves_a_third(
     for sentence in (*demo.GENERAL, *demo.BIOMEDICAL):
         assert sentence in out
     assert out.count(demo.OWN) == 2 and "strict F1 on 4 unseen sentences  before  after" in out
+    assert out.splitlines()[-1] == "  .venv/bin/anyner serve general-en biomed-en runs/demo"
     before = {
         line.split()[0]: float(line.split()[1]) for line in out.splitlines() if line.startswith(("Symptom", "Place", "all "))
     }

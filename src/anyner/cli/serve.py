@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from anyner.cli.choices import DeviceOption, ThreadsOption
+from anyner.cli.corpus import tell_problems
 from anyner.cli.output import say
 from anyner.errors import AnynerError
 
@@ -32,6 +33,10 @@ def serve(
     batch_wait: Annotated[
         float, typer.Option(min=0, max=1000, metavar="MS", help="Milliseconds a text waits for others to share its batch.")
     ] = 0.0,
+    annotate: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Texts to annotate on the page; corrections are kept in its annotations.jsonl."),
+    ] = None,
     device: DeviceOption = None,
     threads: ThreadsOption = None,
 ) -> None:
@@ -43,14 +48,19 @@ def serve(
     Examples:
       anyner serve
       anyner serve general-en --port 9000
+      anyner serve biomed-en --annotate notes/
       anyner serve demo=runs/demo biomed-en --host 0.0.0.0
     """
+    from anyner.serve.annotate import AnnotationFolder
     from anyner.serve.server import listener_on
     from anyner.serve.server import serve as run_server
     from anyner.serve.settings import ServeSettings
     from anyner.storage.load import load
 
     folders = _folders(models or [])
+    annotation = None if annotate is None else AnnotationFolder(annotate)
+    if annotation is not None:
+        tell_problems(annotation.problems)
     local = host in _LOCAL
     settings = ServeSettings.of({"key": key, "hosts": _LOCAL if local else (), "batch_wait": batch_wait / 1000}, "serve")
     listener = listener_on(host, port)
@@ -58,7 +68,8 @@ def serve(
     if not local and key is None:
         say("note: anybody who reaches this machine can use the server; set ANYNER_KEY to ask for a key", err=True)
     sources = {name: partial(load, folder, device, threads=threads) for name, folder in folders.items()}
-    run_server(sources, settings, listener, lambda: say(f"serving {', '.join(folders)} on {address} (Ctrl-C stops)", err=True))
+    ready = f"serving {', '.join(folders)} on {address} (Ctrl-C stops)"
+    run_server(sources, settings, listener, lambda: say(ready, err=True), annotation)
 
 
 def _folders(given: list[str]) -> dict[str, Path]:

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from anyner import __version__
 from anyner.errors import AnynerError
+from anyner.serve.annotate import AnnotationFolder, annotation_routes
 from anyner.serve.answers import error_answer, fitted, json_answer, plain
 from anyner.serve.gate import NDJSON, Gate
 from anyner.serve.labelstudio import (
@@ -26,6 +27,7 @@ from anyner.serve.labelstudio import (
     version_of,
 )
 from anyner.serve.ndjson import NdjsonAnswer
+from anyner.serve.page import page_routes
 from anyner.serve.refusal import RefusedError
 from anyner.serve.schema import Choices, ErrorAnswer, HealthAnswer, ModelsAnswer, PredictAnswer, PredictRequest
 from anyner.serve.service import Service
@@ -51,7 +53,7 @@ def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": ErrorAnswer, "description": _STATUSES[status]} for status in chosen}
 
 
-def create_app(service: Service, settings: ServeSettings) -> FastAPI:
+def create_app(service: Service, settings: ServeSettings, annotation: AnnotationFolder | None = None) -> FastAPI:
     """The server's routes on the models of a service."""
     # The documentation pages of FastAPI load their scripts from elsewhere: only the schema is served.
     app = FastAPI(title="anyner", version=__version__, docs_url=None, redoc_url=None)
@@ -60,6 +62,9 @@ def create_app(service: Service, settings: ServeSettings) -> FastAPI:
     _add_state(app, service)
     _add_predict(app, service)
     _add_setup(app, service)
+    app.include_router(page_routes(service, annotating=annotation is not None))
+    if annotation is not None:
+        app.include_router(annotation_routes(annotation, service))
     return app
 
 
@@ -243,5 +248,5 @@ def _handle_errors(app: FastAPI) -> None:
     app.add_exception_handler(AnynerError, wrong)
     app.add_exception_handler(RequestValidationError, wrong_body)
     app.add_exception_handler(Exception, failed)
-    for status in (404, 405):
+    for status in (400, 404, 405):
         app.add_exception_handler(status, no_route)

@@ -16,6 +16,7 @@ import uvicorn
 from anyner.errors import AnynerError
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.streaming import UnknownWordsWarning
+from anyner.serve.annotate import AnnotationFolder
 from anyner.serve.app import create_app
 from anyner.serve.service import Service
 from anyner.serve.settings import ServeSettings
@@ -27,18 +28,30 @@ _LAST_REQUESTS, _LOOK_EVERY = 0.2, 5.0
 """Seconds: for requests that arrive while the server stops, and between two looks at idle connections."""
 
 
-def serve(sources: Sources, settings: ServeSettings, listener: socket.socket, started: Callable[[], object]) -> None:
+def serve(
+    sources: Sources,
+    settings: ServeSettings,
+    listener: socket.socket,
+    started: Callable[[], object],
+    annotation: AnnotationFolder | None = None,
+) -> None:
     """Answers on a socket until SIGTERM or SIGINT; `started` is called once all models are loaded."""
     raise_file_limit()
     warnings.simplefilter("ignore", UnknownWordsWarning)  # would print texts of clients; `unknown` is in the answers
     # uvicorn raises the signal that stopped it once more: a stop that was asked for is no failure.
     signal.signal(signal.SIGTERM, lambda *_: None)
-    asyncio.run(_run(sources, settings, listener, started))
+    asyncio.run(_run(sources, settings, listener, started, annotation))
 
 
-async def _run(sources: Sources, settings: ServeSettings, listener: socket.socket, started: Callable[[], object]) -> None:
+async def _run(
+    sources: Sources,
+    settings: ServeSettings,
+    listener: socket.socket,
+    started: Callable[[], object],
+    annotation: AnnotationFolder | None,
+) -> None:
     service = Service(tuple(sources), settings)
-    server = Server(service)
+    server = Server(service, annotation)
 
     async def load() -> None:
         try:
@@ -63,11 +76,11 @@ async def _run(sources: Sources, settings: ServeSettings, listener: socket.socke
 class Server(uvicorn.Server):
     """uvicorn, with a longer goodbye and less patience for connections on which nothing happens."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: Service, annotation: AnnotationFolder | None = None) -> None:
         self._service, self._settings = service, service.settings
         super().__init__(
             uvicorn.Config(
-                create_app(service, service.settings),
+                create_app(service, service.settings, annotation),
                 log_level="warning",
                 access_log=False,
                 lifespan="off",

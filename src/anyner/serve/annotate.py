@@ -1,0 +1,205 @@
+"""Annotation of a folder: its texts, least sure first, and corrections that are kept beside them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter
+from pydantic import BaseModel, ConfigDict, Field
+
+from anyner.corpora.corpus import Corpus, Problem
+from anyner.corpora.reading import ANNOTATIONS, is_split, read
+from anyner.corpora.textfiles import BYTE_ORDER_MARK, whole_text
+from anyner.corpora.writing import write
+from anyner.document import Document, Entity
+from anyner.errors import AnynerError
+from anyner.serve.page import REFUSED, GivenEntities, entities_of
+from anyner.serve.refusal import RefusedError
+from anyner.serve.schema import Choices, FoundEntity
+from anyner.serve.service import Service
+
+_AT_ONCE = 64
+"""Texts whose sureness is found in one request to the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class FolderText:
+    """One text of a folder. Its name is the file's, with a number where the file holds several."""
+
+    name: str
+    document: Document
+
+
+class AnnotationFolder:
+    """The texts of a folder (`*.txt`, and documents of `*.jsonl`) and the corrections in its `annotations.jsonl`.
+
+    Files named train, dev or test are corpora that are already annotated, and are left alone.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        if not self.folder.is_dir():
+            raise AnynerError(f"{self.folder}: no such folder")
+        self.problems: list[Problem] = []
+        """Met in the files of texts."""
+        self.texts = tuple(_texts(self.folder, self.problems))
+        if not self.texts:
+            raise AnynerError(f"{self.folder}: has no texts to annotate (*.txt, *.jsonl)")
+        self._lock = threading.Lock()
+        self.annotated()  # a file that cannot be read whole is told before anybody works on it
+
+    @property
+    def path(self) -> Path:
+        return self.folder / ANNOTATIONS
+
+    def annotated(self) -> dict[tuple[str, str], Document]:
+        """The corrected documents by name and text."""
+        return {(document.id, document.text): document for document in self._stored()}
+
+    def _stored(self) -> tuple[Document, ...]:
+        if not self.path.exists():
+            return ()
+        corpus = read(self.path, "jsonl")
+        if corpus.problems:
+            raise AnynerError(f"{corpus.problems[0]}: mend the file first, so that nothing of it is lost")
+        return corpus.documents
+
+    def store(self, text: FolderText, document: Document) -> None:
+        """Keeps the corrected document; when this returns it is on the disk, and before that the old file is."""
+        stored = replace(text.document, id=text.name, entities=tuple(replace(entity, score=None) for entity in document.entities))
+        with self._lock:
+            others = [one for one in self._stored() if (one.id, one.text) != (stored.id, stored.text)]
+            waiting = self.path.with_name(f".{ANNOTATIONS}.new")
+            write([*others, stored], waiting, "jsonl")
+            _to_disk(waiting)
+            waiting.replace(self.path)
+            _to_disk(self.folder)
+
+
+def _texts(folder: Path, problems: list[Problem]) -> Iterator[FolderText]:
+    """In the order of the files' names."""
+    for path in sorted(folder.iterdir()):
+        if not path.is_file() or path.name == ANNOTATIONS or path.name.startswith(".") or is_split(path):
+            continue
+        if path.suffix == ".jsonl":
+            corpus = read(path, "jsonl")
+        elif path.suffix == ".txt" and path.with_suffix(".ann").exists():
+            corpus = read(path, "brat")
+        elif path.suffix == ".txt":
+            corpus = Corpus((Document(whole_text(path).removeprefix(BYTE_ORDER_MARK)),))
+        else:
+            continue
+        problems += corpus.problems
+        for number, document in enumerate(corpus, 1):
+            if document.text.strip():
+                name = path.name if path.suffix == ".txt" else f"{path.name} {number}"
+                yield FolderText(name, document)
+
+
+def _to_disk(path: Path) -> None:
+    """Waits until what was written is on the disk. Folders cannot be opened everywhere."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except PermissionError:
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def sureness(document: Document, thresholds: Mapping[str, float]) -> float:
+    """How far the least sure candidate is from its threshold; 1 without a candidate."""
+
+    def threshold(entity: Entity) -> float:
+        whole = thresholds.get("score", 0.5)
+        return thresholds.get("discontinuous", whole) if entity.discontinuous else whole
+
+    return round(min((abs((one.score or 0.0) - threshold(one)) for one in document.entities), default=1.0), 4)
+
+
+async def order(folder: AnnotationFolder, service: Service) -> dict[int, float]:
+    """The sureness of every text, least sure first. Candidates are what the model finds with half its thresholds."""
+    decoding = service.recognizer(None).decoding()
+    lower = {one.name: max(decoding.thresholds[one.name] / 2, one.loosest) for one in decoding.config.thresholds()}
+    sure: list[float] = []
+    for start in range(0, len(folder.texts), _AT_ONCE):
+        bare = [text.document.with_entities(()) for text in folder.texts[start : start + _AT_ONCE]]
+        found = await service.predict(bare, Choices(thresholds=lower), patient=True)
+        sure += [sureness(document, decoding.thresholds) for document in found]
+    return {number: sure[number] for number in sorted(range(len(sure)), key=lambda number: (sure[number], number))}
+
+
+class ListedText(BaseModel):
+    id: int
+    name: str
+    sure: float = Field(description="How far the least sure candidate is from its threshold; 1 without a candidate.")
+    done: bool
+
+
+class AnnotatedText(BaseModel):
+    id: int
+    name: str
+    text: str
+    entities: list[FoundEntity]
+    done: bool
+
+
+class Correction(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    entities: GivenEntities
+
+
+def annotation_routes(folder: AnnotationFolder, service: Service) -> APIRouter:
+    """What the page needs to annotate a folder. Texts are known by numbers, never by paths."""
+    router = APIRouter(prefix="/annotate/texts", responses={**REFUSED, 404: REFUSED[400]})
+    sure: dict[int, float] = {}
+    ordering = asyncio.Lock()
+
+    def text_of(number: int) -> FolderText:
+        if not 0 <= number < len(folder.texts):
+            raise RefusedError(404, f"there is no text {number}")
+        return folder.texts[number]
+
+    def answer(number: int, document: Document, done: bool) -> dict[str, Any]:
+        entities = [entity.to_json() for entity in document.entities]
+        return {"id": number, "name": folder.texts[number].name, "text": document.text, "entities": entities, "done": done}
+
+    @router.get("", response_model=list[ListedText])
+    async def texts() -> list[dict[str, Any]]:
+        """All texts, least sure first."""
+        async with ordering:
+            if not sure:
+                sure.update(await order(folder, service))
+        done = await asyncio.to_thread(folder.annotated)
+        return [
+            {"id": number, "name": text.name, "sure": sure[number], "done": (text.name, text.document.text) in done}
+            for number, text in ((number, folder.texts[number]) for number in sure)
+        ]
+
+    @router.get("/{number}", response_model=AnnotatedText)
+    async def text(number: int) -> dict[str, Any]:
+        """A text with its corrected entities, else those it came with, else predicted ones."""
+        own = text_of(number)
+        stored = (await asyncio.to_thread(folder.annotated)).get((own.name, own.document.text))
+        if stored is not None or own.document.entities:
+            return answer(number, stored or own.document, stored is not None)
+        (found,) = await service.predict([own.document], Choices())
+        return answer(number, found, False)
+
+    @router.put("/{number}", response_model=AnnotatedText)
+    def correct(number: int, correction: Correction) -> dict[str, Any]:
+        """Stores the entities of a text: all of them, as training data."""
+        own = text_of(number)
+        document = own.document.with_entities(Document(own.document.text, entities_of(correction.entities)).entities)
+        folder.store(own, document)
+        return answer(number, document, True)
+
+    return router
