@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, get_args
 
 from anyner.document import Document
 from anyner.errors import InvalidInputError
@@ -101,6 +102,11 @@ class ProblemLog:
             self.dropped(line, str(error))
 
 
+Extra = Literal["ids", "scores", "words", "doc", "labels", "context"]
+"""What documents may have beside text and entities."""
+EVERYTHING: frozenset[Extra] = frozenset(get_args(Extra))
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """One way to keep a corpus on disk."""
@@ -115,6 +121,12 @@ class Format:
     as kept when the entities survive and only their surroundings change."""
     recognises: Callable[[Path, str], bool]
     """Whether a path with this beginning of text (empty for a folder) looks like the format."""
+    keeps: frozenset[Extra] = frozenset()
+    """What it has a place for beside text and entities. The rest is left out in writing, which counts as no loss."""
+    signature: bool = False
+    """Whether `recognises` is sure: then no format without a signature is asked."""
+    reads_folders: bool = False
+    writes_folder: bool = False
 
     def read(self, path: Path) -> Corpus:
         log = ProblemLog(path)

@@ -5,16 +5,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from anyner.corpora.brat import BRAT
-from anyner.corpora.conll import CONLL
 from anyner.corpora.corpus import Corpus, Format, grouped
-from anyner.corpora.dai import DAI
-from anyner.corpora.jsonl import JSONL, JSONL_TOKENS
-from anyner.corpora.jsonlist import SPANS, W2NER
+from anyner.corpora.formats.brat import BRAT
+from anyner.corpora.formats.conll import CONLL
+from anyner.corpora.formats.dai import DAI
+from anyner.corpora.formats.jsonl import JSONL, JSONL_TOKENS
+from anyner.corpora.formats.jsonlist import GLINER, SPANS, W2NER
 from anyner.corpora.textfiles import head_of
 from anyner.errors import AnynerError
 
-FORMATS: tuple[Format, ...] = (JSONL, JSONL_TOKENS, CONLL, BRAT, SPANS, W2NER, DAI)
+FORMATS: tuple[Format, ...] = (
+    JSONL,
+    JSONL_TOKENS,
+    CONLL,
+    BRAT,
+    SPANS,
+    W2NER,
+    DAI,
+    GLINER,
+)
+"""In the order of docs/formats.md."""
 _BY_NAME = {one.name: one for one in FORMATS}
 _SPLIT_NAMES = {"train": ("train",), "dev": ("dev", "valid", "validation"), "test": ("test",)}
 ANNOTATIONS = "annotations.jsonl"
@@ -38,7 +48,7 @@ def format_named(name: str) -> Format:
 
 
 def read(path: str | Path, format: str | None = None) -> Corpus:  # noqa: A002
-    """The documents of a file or brat folder, and the problems met. The format is guessed unless named.
+    """The documents of a file or a folder, and the problems met. The format is guessed unless named.
 
     Lines that are not well formed are problems of the corpus; a file of which nothing can be read is an error.
     """
@@ -46,7 +56,7 @@ def read(path: str | Path, format: str | None = None) -> Corpus:  # noqa: A002
     if not path.exists():
         raise AnynerError(f"{path}: no such file or folder")
     chosen = _recognised(path) if format is None else format_named(format)
-    if path.is_dir() and chosen.name != "brat":
+    if path.is_dir() and not chosen.reads_folders:
         raise AnynerError(f"{path}: is a folder, but format {chosen.name} is a single file")
     corpus = chosen.read(path)
     if corpus.problems and not corpus.documents:
@@ -93,7 +103,8 @@ def _names(paths: list[Path]) -> str:
 
 def _recognised(path: Path) -> Format:
     head = "" if path.is_dir() else head_of(path)
-    candidates = [one for one in FORMATS if one.recognises(path, head)]
+    candidates = [one for one in FORMATS if one.signature and one.recognises(path, head)]
+    candidates = candidates or [one for one in FORMATS if not one.signature and one.recognises(path, head)]
     if len(candidates) == 1:
         return candidates[0]
     if candidates:

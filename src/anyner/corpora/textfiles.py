@@ -90,6 +90,12 @@ def whole_text(path: Path) -> str:
         return _decoded(stream.read(), path, 1)
 
 
+def whole_bytes(path: Path) -> bytes:
+    """What a file holds that is not text."""
+    with _bytes_of(path) as stream:
+        return stream.read()
+
+
 def head_of(path: Path, size: int = 65536) -> str:
     """About the first 64 KiB, for telling formats apart; what cannot be decoded is replaced."""
     with _bytes_of(path) as stream:
@@ -98,9 +104,14 @@ def head_of(path: Path, size: int = 65536) -> str:
 
 def write_chunks(path: Path, chunks: Iterable[str]) -> None:
     """Replace a file by the chunks, packed as its name says; if anything fails the old file stays and nothing else does."""
+    write_bytes(path, (chunk.encode(errors=_NOT_UNICODE) for chunk in _mark_guarded(chunks)))
+
+
+def write_bytes(path: Path, chunks: Iterable[bytes]) -> None:
+    """As `write_chunks`, of what is not text."""
     if path.is_fifo() or path.is_char_device():  # asked before links are followed: those of pipes lead nowhere
         with path.open("wb") as pipe:
-            pipe.writelines(chunk.encode(errors=_NOT_UNICODE) for chunk in _mark_guarded(chunks))
+            pipe.writelines(chunks)
         return
     target = path.resolve()
     if target.exists() and not target.is_file():
@@ -108,8 +119,7 @@ def write_chunks(path: Path, chunks: Iterable[str]) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacing(target) as temporary, packing(temporary, target.suffix) as stream:
-            for chunk in _mark_guarded(chunks):
-                stream.write(chunk.encode(errors=_NOT_UNICODE))
+            stream.writelines(chunks)
     except OSError as error:
         raise AnynerError(f"{path}: cannot be written: {error.strerror or error}") from error
 

@@ -164,4 +164,4 @@ def _recognises(path: Path, _: str) -> bool:
     return path.suffix == ".ann" or (path.suffix == ".txt" and path.with_suffix(".ann").exists())
 
 
-BRAT = Format("brat", _documents, _write, _fit, _recognises)
+BRAT = Format("brat", _documents, _write, _fit, _recognises, keeps=frozenset({"ids"}), reads_folders=True, writes_folder=True)

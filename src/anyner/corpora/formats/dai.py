@@ -83,4 +83,4 @@ def _recognises(_: Path, head: str) -> bool:
 
 
 _RULES = WordRules(no_words=False, word_trouble=_word_trouble, label_trouble=_label_trouble)
-DAI = Format("dai", _documents, chunk_writer(partial(map, _block)), _RULES.fit, _recognises)
+DAI = Format("dai", _documents, chunk_writer(partial(map, _block)), _RULES.fit, _recognises, keeps=frozenset({"words"}))

@@ -11,7 +11,8 @@ from typing import Any, TypeGuard
 
 from anyner.corpora import nertags
 from anyner.corpora.annotation import Claim, annotated, is_unicode, shown
-from anyner.corpora.corpus import Format, ProblemLog
+from anyner.corpora.corpus import EVERYTHING, Format, ProblemLog
+from anyner.corpora.jsonfiles import parsed
 from anyner.corpora.nertags import TagReader
 from anyner.corpora.tags import TaggedDocument, tags_to_entities
 from anyner.corpora.textfiles import chunk_writer, numbered_lines
@@ -45,12 +46,7 @@ def _records(path: Path, log: ProblemLog) -> Iterator[Document | TaggedDocument]
 
 
 def _item(text: str) -> dict[str, Any]:
-    try:
-        item = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InvalidInputError(f"not valid JSON: {error.msg} at column {error.colno}") from None
-    except (ValueError, RecursionError):
-        raise InvalidInputError("not valid JSON: too deep or too large") from None
+    item = parsed(text)
     if isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) and isinstance(item[1], dict):
         return {**item[1], "text": item[0]}  # the training tuples of spaCy 2
     if isinstance(item, dict):
@@ -204,11 +200,12 @@ def _recognises(_: Path, head: str) -> bool:
     return start.startswith("{") or (start.startswith("[") and start[1:].lstrip().startswith('"'))
 
 
-JSONL = Format("jsonl", _documents, chunk_writer(_text_chunks), _fit_text, _recognises)
+JSONL = Format("jsonl", _documents, chunk_writer(_text_chunks), _fit_text, _recognises, keeps=EVERYTHING)
 JSONL_TOKENS = Format(
     "jsonl-tokens",
     _documents,
     chunk_writer(_token_chunks),
     lambda document, log: WordRules().fit(_fit_text(document, log), log),
     lambda *_: False,
+    keeps=EVERYTHING,
 )

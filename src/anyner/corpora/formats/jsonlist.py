@@ -1,14 +1,13 @@
-"""Files that are one JSON list with a document an item.
+"""Files that are one JSON list with a document in words an item.
 
 `spans`, of the DiffusionNER and Locate-and-Label repositories: tokens with contiguous typed spans.
 `w2ner`, of the W2NER repository: sentences whose entities list the words they consist of.
+`gliner`, of the GLiNER repository: contiguous spans whose last word is included; its files may also have one object a line.
 """
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,15 +15,9 @@ from typing import Any
 from anyner.corpora import nertags
 from anyner.corpora.annotation import Claim, annotated, is_unicode, shown
 from anyner.corpora.corpus import Format, ProblemLog
-from anyner.corpora.textfiles import BYTE_ORDER_MARK, chunk_writer, whole_text
+from anyner.corpora.jsonfiles import Item, first_item, item_writer, numbered_items
 from anyner.corpora.wordform import WordRules, entities_in_words, words_of
 from anyner.document import Document
-
-_SPACE = re.compile(r"[ \t\r\n]*")
-_LIST_OF_OBJECTS = re.compile(r"\s*\[\s*([\]{])")
-_DECODER = json.JSONDecoder()
-
-Item = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +30,13 @@ class _ItemForm:
     """An entity of the object, on this line; None for what is none."""
     expected: str
     """What an entity must have."""
+    lines: bool = False
+    """Whether a file may have one object a line instead."""
     fields: Callable[[Item, int, ProblemLog], dict[str, str]] = lambda *_: {}
 
     def documents(self, path: Path, log: ProblemLog) -> Iterator[Document]:
         """The documents of a list of objects."""
-        for line, item in _numbered_items(path, log):
+        for line, item in numbered_items(path, log, lines=self.lines):
             words = item.get(self.words_key) if isinstance(item, dict) else None
             if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
                 log.dropped(line, f'no "{self.words_key}", a list of strings')
@@ -60,65 +55,6 @@ class _ItemForm:
                 yield claim
             else:
                 log.dropped(line, f"entity {shown(entry)} has no {self.expected}")
-
-
-def _numbered_items(path: Path, log: ProblemLog) -> Iterator[tuple[int, Any]]:
-    """Every item with the line it begins on. What follows a syntax error cannot be read and is one problem."""
-    text = whole_text(path).removeprefix(BYTE_ORDER_MARK)
-    place = _after_space(text, 0)
-    line = 1 + text.count("\n", 0, place)
-    mark = text[place : place + 1]
-    if mark and mark != "[":
-        log.dropped(line, "not a JSON list")
-    if mark != "[":
-        return
-    empty = text[_after_space(text, place + 1) :].startswith("]")
-    mark = "]" if empty else ","
-    while mark == ",":
-        begin = _after_space(text, place + 1)
-        line += text.count("\n", place, begin)
-        try:
-            item, end = _DECODER.raw_decode(text, begin)
-        except (ValueError, RecursionError) as error:
-            reason = error.msg if isinstance(error, json.JSONDecodeError) else "too deep or too large"
-            log.dropped(line, f"not valid JSON: {reason}; the rest of the file cannot be read")
-            return
-        yield line, item
-        place = _after_space(text, end)
-        line += text.count("\n", begin, place)
-        mark = text[place : place + 1]
-    if mark != "]":
-        log.dropped(line, "not valid JSON: expected a comma or the end of the list; the rest of the file cannot be read")
-
-
-def _after_space(text: str, place: int) -> int:
-    match = _SPACE.match(text, place)
-    return match.end() if match else place
-
-
-def _keys_of_first_item(head: str) -> set[str] | None:
-    """The keys of the first object of a JSON list, or None when this is not a list of objects."""
-    opened = _LIST_OF_OBJECTS.match(head)
-    if opened is None:
-        return None
-    if opened[1] == "]":
-        return set()
-    try:
-        return set(_DECODER.raw_decode(head, opened.start(1))[0])
-    except (ValueError, RecursionError):
-        return set(re.findall(r'"(\w+)"\s*:', head))  # cut off by the end of the head
-
-
-def _item_writer(item_of: Callable[[Document], Item]) -> Callable[[Iterable[Document], Path], None]:
-    """Writes a JSON list with one item a line."""
-
-    def listed(documents: Iterable[Document]) -> Iterator[str]:
-        yield "["
-        for number, document in enumerate(documents):
-            yield (",\n" if number else "\n") + json.dumps(item_of(document), ensure_ascii=False)
-        yield "\n]\n"
-
-    return chunk_writer(listed)
 
 
 def _spans_fields(item: Item, line: int, log: ProblemLog) -> dict[str, str]:
@@ -156,12 +92,20 @@ def _spans_item(document: Document) -> Item:
 
 
 def _spans_recognises(_: Path, head: str) -> bool:
-    keys = _keys_of_first_item(head)
-    return keys is not None and ("tokens" in keys or not keys)
+    first = first_item(head)
+    return first is not None and first.listed and ("tokens" in first.keys or not first.keys)
 
 
+_CONTIGUOUS = WordRules(discontinuous=False)
 _SPANS = _ItemForm("tokens", "entities", _spans_claim, expected='"type", "start" and "end"', fields=_spans_fields)
-SPANS = Format("spans", _SPANS.documents, _item_writer(_spans_item), WordRules(discontinuous=False).fit, _spans_recognises)
+SPANS = Format(
+    "spans",
+    _SPANS.documents,
+    item_writer(_spans_item),
+    _CONTIGUOUS.fit,
+    _spans_recognises,
+    keeps=frozenset({"ids", "words", "context"}),
+)
 
 
 def _w2ner_claim(entry: object, line: int) -> Claim | None:
@@ -180,9 +124,41 @@ def _w2ner_item(document: Document) -> Item:
 
 
 def _w2ner_recognises(_: Path, head: str) -> bool:
-    keys = _keys_of_first_item(head)
-    return keys is not None and {"sentence", "ner"} <= keys
+    first = first_item(head)
+    return first is not None and first.listed and {"sentence", "ner"} <= first.keys
 
 
 _W2NER = _ItemForm("sentence", "ner", _w2ner_claim, expected='"index", a list of whole numbers, and "type"')
-W2NER = Format("w2ner", _W2NER.documents, _item_writer(_w2ner_item), WordRules().fit, _w2ner_recognises)
+W2NER = Format(
+    "w2ner", _W2NER.documents, item_writer(_w2ner_item), WordRules().fit, _w2ner_recognises, keeps=frozenset({"words"})
+)
+
+
+def _gliner_claim(entry: object, line: int) -> Claim | None:
+    match entry:
+        case [int() as start, int() as last, label]:
+            return Claim(line, label, [(start, last + 1)])
+    return None
+
+
+def _gliner_item(document: Document) -> Item:
+    placed = entities_in_words(document)
+    entities = [[start, end - 1, entity.label] for entity, fragments in placed for start, end in fragments]
+    return {"tokenized_text": words_of(document), "ner": entities}
+
+
+def _gliner_recognises(_: Path, head: str) -> bool:
+    first = first_item(head)
+    return first is not None and "tokenized_text" in first.keys
+
+
+_GLINER = _ItemForm("tokenized_text", "ner", _gliner_claim, expected="first word, last word and label", lines=True)
+GLINER = Format(
+    "gliner",
+    _GLINER.documents,
+    item_writer(_gliner_item),
+    _CONTIGUOUS.fit,
+    _gliner_recognises,
+    keeps=frozenset({"words"}),
+    signature=True,
+)

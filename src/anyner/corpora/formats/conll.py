@@ -115,4 +115,4 @@ def _recognises(_: Path, head: str) -> bool:
 _RULES = WordRules(
     discontinuous=False, overlapping=False, no_words=False, word_trouble=_word_trouble, label_trouble=_label_trouble
 )
-CONLL = Format("conll", _documents, chunk_writer(_blocks), _RULES.fit, _recognises)
+CONLL = Format("conll", _documents, chunk_writer(_blocks), _RULES.fit, _recognises, keeps=frozenset({"words", "doc"}))

@@ -1,0 +1,1 @@
+"""The corpus formats, one module each; `reading.FORMATS` lists them all."""
