@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, get_args
 
 from anyner.document import Document
-from anyner.errors import InvalidInputError
+from anyner.errors import AnynerError, InvalidInputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,7 @@ class ProblemLog:
 
 Extra = Literal["ids", "scores", "words", "doc", "labels", "context"]
 """What documents may have beside text and entities."""
+_EXTRAS = {"pyarrow": "parquet", "spacy": "spacy"}
 EVERYTHING: frozenset[Extra] = frozenset(get_args(Extra))
 
 
@@ -125,10 +127,18 @@ class Format:
     """What it has a place for beside text and entities. The rest is left out in writing, which counts as no loss."""
     signature: bool = False
     """Whether `recognises` is sure: then no format without a signature is asked."""
+    needs: str = ""
+    """The package that it is read and written with, where that is not always installed."""
     reads_folders: bool = False
     writes_folder: bool = False
 
+    def check_installed(self) -> None:
+        """Refuses a format whose package is missing."""
+        if self.needs and find_spec(self.needs) is None:
+            raise AnynerError(f"format {self.name} needs {self.needs}: pip install 'anyner[{_EXTRAS[self.needs]}]'")
+
     def read(self, path: Path) -> Corpus:
+        self.check_installed()
         log = ProblemLog(path)
         documents = tuple(self.documents(path, log))
         return Corpus(documents, tuple(log.found))

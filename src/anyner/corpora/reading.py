@@ -9,8 +9,10 @@ from anyner.corpora.corpus import Corpus, Format, grouped
 from anyner.corpora.formats.brat import BRAT
 from anyner.corpora.formats.conll import CONLL
 from anyner.corpora.formats.dai import DAI
+from anyner.corpora.formats.doccano import DOCCANO, DOCCANO_RELATIONS
 from anyner.corpora.formats.jsonl import JSONL, JSONL_TOKENS
 from anyner.corpora.formats.jsonlist import GLINER, SPANS, W2NER
+from anyner.corpora.formats.prodigy import PRODIGY
 from anyner.corpora.textfiles import head_of
 from anyner.errors import AnynerError
 
@@ -23,6 +25,9 @@ FORMATS: tuple[Format, ...] = (
     W2NER,
     DAI,
     GLINER,
+    DOCCANO,
+    DOCCANO_RELATIONS,
+    PRODIGY,
 )
 """In the order of docs/formats.md."""
 _BY_NAME = {one.name: one for one in FORMATS}
@@ -55,7 +60,7 @@ def read(path: str | Path, format: str | None = None) -> Corpus:  # noqa: A002
     path = Path(path)
     if not path.exists():
         raise AnynerError(f"{path}: no such file or folder")
-    chosen = _recognised(path) if format is None else format_named(format)
+    chosen = recognised(path) if format is None else format_named(format)
     if path.is_dir() and not chosen.reads_folders:
         raise AnynerError(f"{path}: is a folder, but format {chosen.name} is a single file")
     corpus = chosen.read(path)
@@ -101,7 +106,8 @@ def _names(paths: list[Path]) -> str:
     return ", ".join(path.name for path in paths)
 
 
-def _recognised(path: Path) -> Format:
+def recognised(path: Path) -> Format:
+    """The format of a file or folder, told from its content."""
     head = "" if path.is_dir() else head_of(path)
     candidates = [one for one in FORMATS if one.signature and one.recognises(path, head)]
     candidates = candidates or [one for one in FORMATS if not one.signature and one.recognises(path, head)]

@@ -19,6 +19,7 @@ def write(documents: Iterable[Document], path: str | Path, format: str, lossy: b
     With `lossy` what can be held is written, and what was lost is returned; there `line` is the document's number.
     """
     chosen = format_named(format)
+    chosen.check_installed()
     lost: list[Problem] = []
     chosen.write(_fitted(documents, chosen, Path(path), lossy, lost), Path(path))
     return tuple(lost)

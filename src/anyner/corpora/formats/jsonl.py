@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +13,10 @@ from anyner.corpora.annotation import Claim, annotated, is_unicode, shown
 from anyner.corpora.corpus import EVERYTHING, Format, ProblemLog
 from anyner.corpora.jsonfiles import parsed
 from anyner.corpora.nertags import TagReader
+from anyner.corpora.regions import LINK, Link, Region, claims_of
 from anyner.corpora.tags import TaggedDocument, tags_to_entities
 from anyner.corpora.textfiles import chunk_writer, numbered_lines
+from anyner.corpora.textform import TextRules
 from anyner.corpora.wordform import WordRules, entities_in_words, words_of
 from anyner.document import Document
 from anyner.errors import InvalidInputError
@@ -29,7 +30,8 @@ _NOT_GOLD = ("reject", "ignore")
 """Answers of Prodigy: the annotator said that the spans are wrong, or did not judge them."""
 
 
-def _documents(path: Path, log: ProblemLog) -> Iterator[Document]:
+def documents_of(path: Path, log: ProblemLog) -> Iterator[Document]:
+    """The documents of JSON lines, of our own or of another tool's."""
     return tags_to_entities(list(_records(path, log)), log)
 
 
@@ -56,9 +58,9 @@ def _item(text: str) -> dict[str, Any]:
 
 def _document(item: dict[str, Any], line: int, log: ProblemLog, reader: TagReader) -> Document | TaggedDocument:
     text, tokens, tags = item.get("text"), item.get("tokens"), _tags_of_tokens(item)
-    if isinstance(text, str) and not _are_strings(tokens):
+    if isinstance(text, str) and (not tokens or not _are_strings(tokens)):
         # Prodigy puts tokens beside the text, as objects; entities count characters all the same.
-        bare = Document(text, words=item.get("words"))
+        bare = Document(text, words=item.get("words", _prodigy_words(tokens)))
         in_words = False
     elif isinstance(text, str) and tags is None:
         raise InvalidInputError('both "text" and "tokens": it is unclear which of them the fragments count')
@@ -72,6 +74,13 @@ def _document(item: dict[str, Any], line: int, log: ProblemLog, reader: TagReade
         _tell_unread(item, nertags.KEY, _OTHER_ANNOTATION, line, log)
         return reader.tagged(bare, tags, line)
     return annotated(bare, _claims(item, line, log, in_words), log, in_words=in_words)
+
+
+def _prodigy_words(tokens: object) -> list[Any] | None:
+    """The boundaries of tokens that are objects beside a text."""
+    if not isinstance(tokens, list) or not all(isinstance(token, dict) for token in tokens):
+        return None
+    return [(token.get("start"), token.get("end")) for token in tokens]
 
 
 def _tags_of_tokens(item: dict[str, Any]) -> object:
@@ -135,8 +144,13 @@ def _claims(item: dict[str, Any], line: int, log: ProblemLog, in_words: bool) ->
     if not isinstance(entries, list):
         log.dropped(line, f'"{key}" is not a list')
         return
+    links = list(_links(item.get("relations"), line, log))
+    regions = [_region(entry) for entry in entries if isinstance(entry, dict) and "start_offset" in entry] if links else []
+    yield from claims_of(regions, links, line)
     for entry in entries:
         match entry:
+            case {"start_offset": _} if links:
+                pass
             case {"answer": answer} if answer in _NOT_GOLD:
                 log.dropped(line, f'a span with "answer": "{answer}" is not read')
             case {"fragments": fragments}:
@@ -147,6 +161,22 @@ def _claims(item: dict[str, Any], line: int, log: ProblemLog, in_words: bool) ->
                 yield Claim(line, label, [[start, end]])
             case _:
                 log.dropped(line, f"entity {shown(entry)} is in no form known here")
+
+
+def _links(relations: object, line: int, log: ProblemLog) -> Iterator[Link]:
+    """Those relations of doccano that join fragments of a discontinuous entity."""
+    for relation in relations if isinstance(relations, list) else [relations] if relations else []:
+        match relation:
+            case {"from_id": int() | str() as one, "to_id": int() | str() as other, "type": type_} if type_ == LINK:
+                yield one, other
+            case _:
+                log.dropped(line, f'a relation is not read: only those of the type "{LINK}" are, between fragments of an entity')
+
+
+def _region(entry: dict[str, Any]) -> Region:
+    name = entry.get("id")
+    named = name if isinstance(name, int | str) else id(entry)
+    return Region(named, (_label(entry),), entry["start_offset"], entry.get("end_offset"), entry.get("score"), entry.get("text"))
 
 
 def _label(entry: dict[str, Any]) -> object:
@@ -188,24 +218,18 @@ def _line(item: dict[str, Any], document: Document, entities: Iterable[dict[str,
     yield "]" + closed + "\n"
 
 
-def _fit_text(document: Document, log: ProblemLog) -> Document:
-    if all(entity.score is None or math.isfinite(entity.score) for entity in document.entities):
-        return document
-    log.kept(0, "a score is not a finite number")
-    return replace(document, entities=tuple(replace(entity, score=None) for entity in document.entities))
-
-
 def _recognises(_: Path, head: str) -> bool:
     start = head.lstrip()
     return start.startswith("{") or (start.startswith("[") and start[1:].lstrip().startswith('"'))
 
 
-JSONL = Format("jsonl", _documents, chunk_writer(_text_chunks), _fit_text, _recognises, keeps=EVERYTHING)
+_RULES = TextRules(scores=True)
+JSONL = Format("jsonl", documents_of, chunk_writer(_text_chunks), _RULES.fit, _recognises, keeps=EVERYTHING)
 JSONL_TOKENS = Format(
     "jsonl-tokens",
-    _documents,
+    documents_of,
     chunk_writer(_token_chunks),
-    lambda document, log: WordRules().fit(_fit_text(document, log), log),
+    lambda document, log: WordRules().fit(_RULES.fit(document, log), log),
     lambda *_: False,
     keeps=EVERYTHING,
 )

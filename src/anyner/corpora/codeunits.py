@@ -1,0 +1,37 @@
+"""Places counted in UTF-16 code units, as JavaScript, Java, C# and Azure count them: an emoji is two of them."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+
+_TWO_UNITS = re.compile("[\U00010000-\U0010ffff]")
+
+
+class Utf16Places:
+    """Converts places in one text.
+
+    >>> Utf16Places("😀 hip").units(2), Utf16Places("😀 hip").character(3)
+    (3, 2)
+    """
+
+    def __init__(self, text: str) -> None:
+        self._wide = [match.start() for match in _TWO_UNITS.finditer(text)]
+        self._wide_units = [place + number for number, place in enumerate(self._wide)]
+        self.length = len(text) + len(self._wide)
+
+    @property
+    def same(self) -> bool:
+        """Whether every character is one unit."""
+        return not self._wide
+
+    def units(self, character: int) -> int:
+        """The code units before a character."""
+        return character + bisect_left(self._wide, character)
+
+    def character(self, unit: int) -> int | None:
+        """The character that begins at a unit; None inside of a character. A place outside of the text stays outside."""
+        if unit < 0:
+            return unit
+        before = bisect_left(self._wide_units, unit)
+        return None if before and self._wide_units[before - 1] == unit - 1 else unit - before
