@@ -53,6 +53,11 @@ def is_unicode(text: str) -> bool:
     return _LONE_SURROGATE.search(text) is None
 
 
+def name_of(*values: object) -> str:
+    """The first of the values that can be the id of a document; empty when none can."""
+    return next((str(value) for value in values if type(value) is int or (isinstance(value, str) and is_unicode(value))), "")
+
+
 def same_but_white_space(one: str, other: str) -> bool:
     return one.split() == other.split()
 

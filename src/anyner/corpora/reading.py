@@ -6,13 +6,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anyner.corpora.corpus import Corpus, Format, grouped
+from anyner.corpora.formats.bioc import BIOC_JSON, BIOC_XML
 from anyner.corpora.formats.brat import BRAT
 from anyner.corpora.formats.conll import CONLL
 from anyner.corpora.formats.dai import DAI
 from anyner.corpora.formats.doccano import DOCCANO, DOCCANO_RELATIONS
 from anyner.corpora.formats.jsonl import JSONL, JSONL_TOKENS
 from anyner.corpora.formats.jsonlist import GLINER, SPANS, W2NER
+from anyner.corpora.formats.label_studio import LABEL_STUDIO
 from anyner.corpora.formats.prodigy import PRODIGY
+from anyner.corpora.formats.pubtator import PUBTATOR
+from anyner.corpora.formats.utf16 import UTF16
 from anyner.corpora.textfiles import head_of
 from anyner.errors import AnynerError
 
@@ -28,6 +32,11 @@ FORMATS: tuple[Format, ...] = (
     DOCCANO,
     DOCCANO_RELATIONS,
     PRODIGY,
+    LABEL_STUDIO,
+    UTF16,
+    BIOC_XML,
+    BIOC_JSON,
+    PUBTATOR,
 )
 """In the order of docs/formats.md."""
 _BY_NAME = {one.name: one for one in FORMATS}

@@ -1,0 +1,154 @@
+"""Label Studio: a JSON list of tasks, each with annotations by people or predictions by models."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from anyner.corpora.annotation import annotated, name_of, same_but_white_space
+from anyner.corpora.codeunits import Utf16Places
+from anyner.corpora.corpus import Format, ProblemLog
+from anyner.corpora.jsonfiles import Item, first_item, item_writer, numbered_items
+from anyner.corpora.regions import LINK, Link, Region, claims_of
+from anyner.corpora.textform import TextRules
+from anyner.document import Document, Entity
+from anyner.errors import InvalidInputError
+
+_TASK_KEYS = {"data", "annotations", "predictions", "completions"}
+"""`completions` is what annotations were called up to version 0.8."""
+
+
+def _documents(path: Path, log: ProblemLog) -> Iterator[Document]:
+    skipped: dict[str, list[int]] = {}
+    for line, task in numbered_items(path, log):
+        with log.dropping(line):
+            yield _document(task, line, log, skipped)
+    for kind, lines in skipped.items():
+        log.dropped(lines[0], f'results of the type "{kind}" are not read: {len(lines)} skipped')
+
+
+def _document(task: object, line: int, log: ProblemLog, skipped: dict[str, list[int]]) -> Document:
+    data = task.get("data") if isinstance(task, dict) else None
+    if not isinstance(task, dict) or not isinstance(data, dict):
+        raise InvalidInputError('a task has no "data", an object')
+    name = name_of(data.get("id"), task.get("id"))
+    shown_name = f"task {name or 'without id'}"
+    results = _results(task, shown_name, line, log)
+    bare = Document(_text(data, results, shown_name), id=name)
+    regions: list[Region] = []
+    links: list[Link] = []
+    for result in results:
+        match result:
+            case {"type": "labels", "value": {"start": start, "end": end, **value}}:
+                labels = value.get("labels")
+                named = result["id"] if isinstance(result.get("id"), str | int) else len(regions)
+                listed = tuple(labels) if isinstance(labels, list) else ()
+                regions.append(Region(named, listed, start, end, result.get("score"), value.get("text")))
+            case {"type": "relation", "from_id": str() | int() as one, "to_id": str() | int() as other, "labels": [*labels]} if (
+                LINK in labels
+            ):
+                links.append((one, other))
+            case _:
+                kind = result.get("type") if isinstance(result, dict) else None
+                skipped.setdefault(kind if isinstance(kind, str) else "unknown", []).append(line)
+    regions = _in_characters(regions, bare.text, shown_name, line, log)
+    return annotated(bare, claims_of(regions, links, line), log, in_words=False)
+
+
+def _results(task: Item, name: str, line: int, log: ProblemLog) -> list[Any]:
+    """Of the annotation that counts: the ground truth, else the first that was not cancelled.
+
+    A task without the key `annotations` was never in Label Studio: it is meant for import, and its prediction counts.
+    """
+    made: list[Any] = next(
+        (task[key] for key in ("annotations", "completions", "predictions") if isinstance(task.get(key), list)), []
+    )
+    made = [one for one in made if isinstance(one, dict) and isinstance(one.get("result"), list) and not one.get("was_cancelled")]
+    if not made:
+        raise InvalidInputError(f"{name} was not annotated")
+    chosen = next((one for one in made if one.get("ground_truth")), made[0])
+    if any(_spans(one) != _spans(chosen) for one in made):
+        which = "the ground truth" if chosen.get("ground_truth") else "the first"
+        log.kept(line, f"{name} has {len(made)} annotations that differ: {which} is read")
+    found: list[Any] = chosen["result"]
+    return found
+
+
+def _spans(annotation: Item) -> set[str]:
+    """What two annotators must have in common to agree, whatever Label Studio called their regions."""
+    values = (result["value"] for result in annotation["result"] if isinstance(result, dict) and "value" in result)
+    return {str([value.get(key) for key in ("start", "end", "labels")]) for value in values if isinstance(value, dict)}
+
+
+def _text(data: Item, results: Sequence[Any], name: str) -> str:
+    """What the regions are about: the labelling set-up, which is not in the file, may call it anything."""
+    targets = [result.get("to_name") for result in results if isinstance(result, dict)]
+    strings = {key: value for key, value in data.items() if isinstance(value, str) and key != "id"}
+    for key in [*(target for target in targets if isinstance(target, str)), "text"]:
+        if key in strings:
+            return strings[key]
+    if len(strings) != 1:
+        raise InvalidInputError(f'{name}: which of its "data" is the text? Name it "text"')
+    return next(iter(strings.values()))
+
+
+def _in_characters(regions: list[Region], text: str, name: str, line: int, log: ProblemLog) -> list[Region]:
+    """Some exports count UTF-16 units: the way of counting that agrees with the copies of the text is taken."""
+    places = Utf16Places(text)
+    if places.same:
+        return regions
+    converted = [
+        replace(region, start=places.character(region.start), end=places.character(region.end))
+        if isinstance(region.start, int) and isinstance(region.end, int)
+        else region
+        for region in regions
+    ]
+    if sum(_agrees(region, text) for region in converted) <= sum(_agrees(region, text) for region in regions):
+        return regions
+    log.kept(line, f"{name}: the offsets count UTF-16 units: converted")
+    return converted
+
+
+def _agrees(region: Region, text: str) -> bool:
+    if not isinstance(region.start, int) or not isinstance(region.end, int) or not isinstance(region.text, str):
+        return False
+    return same_but_white_space(region.text, text[max(region.start, 0) : max(region.end, 0)])
+
+
+def _item(document: Document) -> Item:
+    numbered = enumerate(document.entities, 1)
+    results = [result for number, entity in numbered for result in _results_of(entity, number, document.text)]
+    data = {"text": document.text} | ({"id": document.id} if document.id else {})
+    if any(entity.score is not None for entity in document.entities):
+        return {"predictions": [{"model_version": "anyner", "result": results}], "data": data}
+    return {"annotations": [{"result": results}], "data": data}
+
+
+def _results_of(entity: Entity, number: int, text: str) -> Iterator[Item]:
+    """A region for each fragment, and relations from each to the next."""
+    names = [f"{number}-{place}" for place in range(1, len(entity.fragments) + 1)]
+    score = {} if entity.score is None else {"score": round(entity.score, 6)}
+    for name, (start, end) in zip(names, entity.fragments, strict=True):
+        value = {"start": start, "end": end, "text": text[start:end], "labels": [entity.label]}
+        yield {"id": name, "from_name": "label", "to_name": "text", "type": "labels", "value": value} | score
+    for one, other in pairwise(names):
+        yield {"type": "relation", "from_id": one, "to_id": other, "direction": "right", "labels": [LINK]}
+
+
+def _recognises(_: Path, head: str) -> bool:
+    first = first_item(head)
+    return first is not None and first.listed and bool(first.keys & _TASK_KEYS) and not first.keys & {"documents", "passages"}
+
+
+LABEL_STUDIO = Format(
+    "label-studio",
+    _documents,
+    item_writer(_item),
+    TextRules(scores=True).fit,
+    _recognises,
+    keeps=frozenset({"ids", "scores"}),
+    signature=True,
+)

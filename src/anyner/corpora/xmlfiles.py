@@ -1,0 +1,99 @@
+"""Untrusted XML as a stream of elements: no entity is ever declared or fetched, and nothing nests deeply."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.parsers import expat
+
+from anyner.corpora.textfiles import numbered_lines
+from anyner.errors import AnynerError, InvalidInputError
+
+_DEEPEST = 30
+
+
+@dataclass(slots=True)
+class Element:
+    """An element with what it holds; `text` is the characters directly in it."""
+
+    name: str
+    attributes: dict[str, str]
+    line: int
+    children: list[Element] = field(default_factory=list)
+    text: str = ""
+
+    def all(self, name: str) -> list[Element]:
+        return [child for child in self.children if child.name == name]
+
+    def text_of(self, name: str) -> str | None:
+        """The text of the first child of that name."""
+        return next((child.text for child in self.children if child.name == name), None)
+
+
+class _Builder:
+    """Builds the elements of one name; what stands outside of them is forgotten."""
+
+    def __init__(self, wanted: str, parser: expat.XMLParserType) -> None:
+        self._wanted, self._parser = wanted, parser
+        self._depth = 0
+        self._open: list[Element] = []
+        self._texts: list[list[str]] = []
+        self.done: list[Element] = []
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._characters
+        parser.StartDoctypeDeclHandler = self._doctype
+        parser.EntityDeclHandler = self._entity
+        parser.ExternalEntityRefHandler = self._external
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise InvalidInputError(f"elements nest more than {_DEEPEST} deep")
+        if self._open or name == self._wanted:
+            element = Element(name, attributes, self._parser.CurrentLineNumber)
+            if self._open:
+                self._open[-1].children.append(element)
+            self._open.append(element)
+            self._texts.append([])
+
+    def _end(self, _: str) -> None:
+        self._depth -= 1
+        if self._open:
+            element = self._open.pop()
+            element.text = "".join(self._texts.pop())
+            if not self._open:
+                self.done.append(element)
+
+    def _characters(self, text: str) -> None:
+        if self._open:
+            self._texts[-1].append(text)
+
+    def _doctype(self, _: str, __: str | None, ___: str | None, has_internal_subset: bool) -> None:
+        # A declaration that only names the DTD, as BioC files have it, is harmless: no DTD is ever read.
+        if has_internal_subset:
+            raise InvalidInputError("the document type declares more than a name: refused")
+
+    def _entity(self, *_: object) -> None:
+        raise InvalidInputError("entities are declared: refused")
+
+    def _external(self, *_: object) -> int:
+        raise InvalidInputError("an entity of another file: refused")
+
+
+def elements(path: Path, name: str) -> Iterator[Element]:
+    """Every outermost element of that name, one by one. An error ends the file, with its line."""
+    parser = expat.ParserCreate("utf-8")
+    builder = _Builder(name, parser)
+    try:
+        for _, line in numbered_lines(path):
+            parser.Parse(line + "\n", False)
+            yield from builder.done
+            builder.done.clear()
+        parser.Parse("", True)
+    except expat.ExpatError as error:
+        raise AnynerError(f"{path}:{error.lineno}: not well-formed XML: {expat.ErrorString(error.code)}") from None
+    except InvalidInputError as error:
+        raise AnynerError(f"{path}:{parser.CurrentLineNumber}: {error}") from None
