@@ -99,7 +99,7 @@ def test_every_format_holds_plain_flat_documents_and_is_recognised(documents: li
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "corpus"
             assert write(documents, path, one.name) == (), one.name
-            assert recognised(path).name == {"jsonl-tokens": "jsonl"}.get(one.name, one.name)
+            assert recognised(path).name == {"jsonl-tokens": "jsonl", "parquet-tags": "parquet"}.get(one.name, one.name)
             assert [_annotation(document) for document in read(path)] == [_annotation(document) for document in documents], (
                 one.name
             )

@@ -78,8 +78,10 @@ def compare(
 
 def _predicted(name: str, gold: Sequence[Document], device: str | None) -> Sequence[Document]:
     """Predictions read from a file or a brat folder, else made by the model of that name."""
+    from anyner.corpora.reading import is_corpus_folder
+
     path = Path(name)
-    if path.is_file() or (path.is_dir() and any(path.glob("*.ann"))):
+    if path.is_file() or is_corpus_folder(path):
         predicted = read_corpus(name).documents
         if len(predicted) != len(gold):
             raise AnynerError(f"{name}: {len(predicted)} documents, but the corpus has {len(gold)}: they are paired by position")

@@ -17,19 +17,27 @@ if TYPE_CHECKING:
     from anyner.corpora.corpus import Corpus, Problem
     from anyner.document import Document
 
-_BY_ENDING = {".jsonl": "jsonl", **dict.fromkeys((".conll", ".bio", ".iob", ".iob2", ".iobes"), "conll")}
+_BY_ENDING = {
+    ".jsonl": "jsonl",
+    **dict.fromkeys((".conll", ".bio", ".iob", ".iob2", ".iobes"), "conll"),
+    ".spacy": "spacy",
+    ".parquet": "parquet",
+    ".pubtator": "pubtator",
+}
 
 
 def convert(
     source: Annotated[str, typer.Argument(metavar="IN", help=CORPUS_HELP)],
-    target: Annotated[str, typer.Argument(metavar="OUT", help="A file, a new folder for brat, or - for stdout.")],
+    target: Annotated[str, typer.Argument(metavar="OUT", help="A file, a new folder for brat and datasets, or - for stdout.")],
     *,
     source_format: Annotated[
         str | None, typer.Option("--from", metavar="FORMAT", help="Format of IN. Default: detected from its content.")
     ] = None,
     target_format: Annotated[
         str | None,
-        typer.Option("--to", metavar="FORMAT", help="jsonl, jsonl-tokens, conll, brat, spans, w2ner or dai. Default: by ending."),
+        typer.Option(
+            "--to", metavar="FORMAT", help="jsonl, conll, brat, label-studio, …: see docs/formats.md. Default: by ending."
+        ),
     ] = None,
     splitter: Annotated[
         SplitterName | None, typer.Option(metavar="S", help="unicode, whitespace or cjk: split the texts into words first.")
@@ -44,6 +52,7 @@ def convert(
     Examples:
       anyner convert genia.conll genia.jsonl
       anyner convert cadec.jsonl cadec-brat --to brat
+      anyner convert export.json train.spacy
       anyner convert synthetic:train flat.conll --lossy
       anyner convert reports.jsonl reports.json --to w2ner --splitter unicode
     """
@@ -54,6 +63,7 @@ def convert(
     if splitter is not None:
         corpus = _in_words(corpus, splitter)
         tell_problems(corpus.problems)
+    _tell_left_out(corpus, chosen)
     if lost := _written(corpus, target, chosen, lossy):
         gone = sum(not loss.kept for loss in lost)
         say(f"{len(lost)} losses ({gone} of them entities or documents that are gone):", err=True)
@@ -93,23 +103,33 @@ def _cut(document: Document, splitter: SplitterName) -> tuple[Document, list[tup
     return cut, told
 
 
+def _tell_left_out(corpus: Corpus, chosen: str) -> None:
+    from anyner.corpora.reading import format_named
+    from anyner.corpora.writing import left_out
+
+    if numbers := left_out(corpus, format_named(chosen)):
+        say(f"{chosen} has no place for: {', '.join(f'{what} ({number:,})' for what, number in numbers.items())}", err=True)
+
+
 def _written(corpus: Corpus, target: str, chosen: str, lossy: bool) -> tuple[Problem, ...]:
     """What was lost in writing to a file, a folder or stdout."""
     import shutil
     import tempfile
 
+    from anyner.corpora.reading import format_named
     from anyner.corpora.writing import write
 
     if target != "-":
         return write(corpus, target, chosen, lossy)
-    if chosen == "brat":
-        raise AnynerError("brat is written to a folder, not to stdout")
+    if format_named(chosen).writes_folder:
+        raise AnynerError(f"{chosen} is written to a folder, not to stdout")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "stdout"
         try:
             lost = write(corpus, path, chosen, lossy)
         except AnynerError as error:
             raise AnynerError(str(error).replace(str(path), "standard output")) from None
-        with path.open(encoding="utf-8", newline="") as file:
-            shutil.copyfileobj(file, sys.stdout)
+        sys.stdout.flush()
+        with path.open("rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer)
     return lost

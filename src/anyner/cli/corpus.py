@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from anyner.corpora.synthetic.words import Split
 
 STDIN = "standard input"
-CORPUS_HELP = "A file, a brat folder, - for stdin, or synthetic[:contiguous][:train|dev|test], the embedded corpus."
+CORPUS_HELP = "A file, a brat or datasets folder, - for stdin, or synthetic[:contiguous][:train|dev|test], the embedded corpus."
 _SPLITS: dict[str, Split] = {"train": "train", "dev": "dev", "test": "test"}
 _SIZES = {"train": 1500, "dev": 200, "test": 400}
 _SHOWN_PROBLEMS = 5
@@ -50,12 +50,12 @@ def _read(name: str, format: str | None, split: Split = "test") -> Corpus:  # no
 
 def read_parts(name: str, format: str | None = None) -> dict[str, Corpus]:  # noqa: A002
     """Every corpus of that name: the splits of a folder or of the embedded corpus, else the corpus itself, by its name."""
-    from anyner.corpora.reading import read_splits
+    from anyner.corpora.reading import is_corpus_folder, read_splits
 
     embedded, folder = _embedded(name), Path(name)
     if embedded and embedded.split is None:
         return {split: embedded.corpus(split) for split in _SPLITS.values()}
-    if not embedded and folder.is_dir() and next(folder.glob("*.ann"), None) is None:
+    if not embedded and folder.is_dir() and not is_corpus_folder(folder):
         splits = read_splits(folder, format)
         return {split: corpus for split in _SPLITS if (corpus := getattr(splits, split)) is not None}
     return {name: _read(name, format)}

@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 from anyner.cli.corpus import STDIN, check_there, read_corpus
 from anyner.cli.output import say
+from anyner.corpora.reading import is_corpus_folder
 from anyner.corpora.source_documents import neighbours_attached
 from anyner.corpora.textfiles import BYTE_ORDER_MARK, numbered_lines, whole_text
 from anyner.document import Document
@@ -87,7 +88,7 @@ def _more_is_there(stream: BinaryIO) -> bool:
 
 def _texts_in(folder: Path) -> list[Path]:
     """The text files of a folder that holds no annotation; with .ann files it is a brat corpus."""
-    if not folder.is_dir() or any(folder.glob("*.ann")):
+    if not folder.is_dir() or is_corpus_folder(folder):
         return []
     names = sorted(path.name for path in folder.iterdir())
     texts = [name for name in names if name.lower().endswith(_TEXT_ENDINGS)]

@@ -25,10 +25,10 @@ _HEADER = re.compile(r"---\r?\n(.*?)^---", re.DOTALL | re.MULTILINE)
 class TagReader:
     """The tags of one file. The names of numbers are looked up when the first number is met."""
 
-    def __init__(self, path: Path, log: ProblemLog) -> None:
+    def __init__(self, path: Path, log: ProblemLog, names: tuple[str, ...] = ()) -> None:
         self._path, self._log = path, log
-        self._names: tuple[str, ...] = ()
-        self._names_file = ""
+        self._names = names
+        self._names_file = "its metadata"
 
     def tagged(self, bare: Document, tags: object, line: int) -> TaggedDocument:
         """The document with its tags; tags that are not one for each token are refused."""
@@ -74,7 +74,7 @@ def _names_in(file: Path) -> Iterator[tuple[str, ...]]:
     content = _content(file)
     features = [{"names": content}] if file.name == _OWN_FILE else _features(content)
     for feature in features:
-        if names := _class_names(feature):
+        if names := class_names(feature):
             yield names
         elif file.name == _OWN_FILE:
             raise AnynerError(f'{file}: expected a list of tags such as ["O", "B-PER", "I-PER"], in the order of their numbers')
@@ -106,7 +106,7 @@ def _features(content: object) -> Iterator[object]:
                 yield from _features(part)
 
 
-def _class_names(feature: object) -> tuple[str, ...] | None:
+def class_names(feature: object) -> tuple[str, ...] | None:
     """The names of a `ClassLabel`, however it is wrapped: versions of `datasets` write a list of them in different ways."""
     match feature:
         case {"names": names}:
@@ -114,5 +114,5 @@ def _class_names(feature: object) -> tuple[str, ...] | None:
             listed = [by_number.get(str(number)) for number in range(len(by_number))] if by_number is not None else names
             return tuple(listed) if isinstance(listed, list) and _all_are(str, listed) else None
         case {"feature": inner} | {"sequence": inner} | {"list": inner} | {"class_label": inner} | [inner]:
-            return _class_names(inner)
+            return class_names(inner)
     return None

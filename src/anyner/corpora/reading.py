@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from anyner.corpora.corpus import Corpus, Format, grouped
+from anyner.corpora.formats.arrow import DATASETS, PARQUET, PARQUET_TAGS
 from anyner.corpora.formats.bioc import BIOC_JSON, BIOC_XML
 from anyner.corpora.formats.brat import BRAT
 from anyner.corpora.formats.conll import CONLL
@@ -16,7 +17,9 @@ from anyner.corpora.formats.jsonlist import GLINER, SPANS, W2NER
 from anyner.corpora.formats.label_studio import LABEL_STUDIO
 from anyner.corpora.formats.prodigy import PRODIGY
 from anyner.corpora.formats.pubtator import PUBTATOR
+from anyner.corpora.formats.spacy import SPACY
 from anyner.corpora.formats.utf16 import UTF16
+from anyner.corpora.formats.webanno import WEBANNO
 from anyner.corpora.textfiles import head_of
 from anyner.errors import AnynerError
 
@@ -37,6 +40,11 @@ FORMATS: tuple[Format, ...] = (
     BIOC_XML,
     BIOC_JSON,
     PUBTATOR,
+    WEBANNO,
+    SPACY,
+    PARQUET,
+    PARQUET_TAGS,
+    DATASETS,
 )
 """In the order of docs/formats.md."""
 _BY_NAME = {one.name: one for one in FORMATS}
@@ -115,6 +123,11 @@ def _names(paths: list[Path]) -> str:
     return ", ".join(path.name for path in paths)
 
 
+def is_corpus_folder(path: Path) -> bool:
+    """Whether a folder is a corpus itself: not a folder of splits or of plain texts."""
+    return path.is_dir() and any(one.reads_folders and one.recognises(path, "") for one in FORMATS)
+
+
 def recognised(path: Path) -> Format:
     """The format of a file or folder, told from its content."""
     head = "" if path.is_dir() else head_of(path)
@@ -128,7 +141,7 @@ def recognised(path: Path) -> Format:
         splits = [found for split in _SPLIT_NAMES for found in _split_paths(path, split)]
         if splits:
             raise AnynerError(f"{path}: is a folder of several corpora ({_names(splits)}): name one of them")
-        raise AnynerError(f"{path}: is a folder without .ann files, so not a brat corpus")
+        raise AnynerError(f"{path}: is a folder without .ann files, so not a brat corpus, nor one of webanno or datasets")
     what = "not in a known format" if head.strip() else "is empty"
     raise AnynerError(
         f"{path}: {what} ({', '.join(_BY_NAME)}); plain text must end in .txt; name the format with anyner convert --from FORMAT"

@@ -1,4 +1,4 @@
-"""Tags to entities: IOB1, IOB2 and the IOBES family (BIOES, BMES, BILOU, BMEWO), told apart by the tags of a whole file."""
+"""Tags to entities, and back: IOB1, IOB2 and the IOBES family (BIOES, BMES, BILOU, BMEWO), told apart by all tags of a file."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from anyner.corpora.annotation import Claim, annotated, shown
 from anyner.corpora.corpus import ProblemLog
+from anyner.corpora.wordform import entities_in_words
 from anyner.document import Document
 
 WELL_FORMED = re.compile(r"O|[BIESMLUW]-.+")
@@ -41,6 +42,15 @@ def tags_to_entities(read: Sequence[Document | TaggedDocument], log: ProblemLog)
             yield annotated(one.bare, list(_claims(one, scheme, log)), log, in_words=True)
         else:
             yield one
+
+
+def iob2_tags(document: Document) -> list[str]:
+    """A tag for each given word, of entities that neither overlap nor have gaps."""
+    tags = ["O"] * len(document.words or ())
+    for entity, fragments in entities_in_words(document):
+        for start, end in fragments:
+            tags[start:end] = [f"B-{entity.label}"] + [f"I-{entity.label}"] * (end - start - 1)
+    return tags
 
 
 def _parts(tag: str) -> tuple[str, str]:

@@ -96,10 +96,14 @@ def whole_bytes(path: Path) -> bytes:
         return stream.read()
 
 
-def head_of(path: Path, size: int = 65536) -> str:
-    """About the first 64 KiB, for telling formats apart; what cannot be decoded is replaced."""
+def head_bytes(path: Path, size: int = 65536) -> bytes:
     with _bytes_of(path) as stream:
-        return stream.read(size).decode(errors="replace").removeprefix(BYTE_ORDER_MARK)
+        return stream.read(size)
+
+
+def head_of(path: Path) -> str:
+    """About the first 64 KiB, for telling formats apart; what cannot be decoded is replaced."""
+    return head_bytes(path).decode(errors="replace").removeprefix(BYTE_ORDER_MARK)
 
 
 def write_chunks(path: Path, chunks: Iterable[str]) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from anyner.corpora.annotation import is_unicode, shown
-from anyner.corpora.corpus import Format, Problem, ProblemLog
+from anyner.corpora.corpus import Extra, Format, Problem, ProblemLog
 from anyner.corpora.reading import format_named
 from anyner.document import Document, checked_documents
 from anyner.errors import AnynerError, InvalidInputError
@@ -23,6 +24,19 @@ def write(documents: Iterable[Document], path: str | Path, format: str, lossy: b
     lost: list[Problem] = []
     chosen.write(_fitted(documents, chosen, Path(path), lossy, lost), Path(path))
     return tuple(lost)
+
+
+def left_out(documents: Iterable[Document], format: Format) -> dict[Extra, int]:  # noqa: A002
+    """How many of what the documents have beside text and entities the format has no place for."""
+    numbers: Counter[Extra] = Counter()
+    for document in documents:
+        numbers["ids"] += bool(document.id)
+        numbers["scores"] += sum(entity.score is not None for entity in document.entities)
+        numbers["words"] += document.words is not None
+        numbers["doc"] += document.doc is not None
+        numbers["labels"] += document.labels is not None
+        numbers["context"] += bool(document.before or document.after)
+    return {what: number for what, number in numbers.items() if number and what not in format.keeps}
 
 
 def _fitted(documents: Iterable[Document], chosen: Format, path: Path, lossy: bool, lost: list[Problem]) -> Iterator[Document]:

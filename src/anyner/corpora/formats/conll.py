@@ -9,9 +9,9 @@ from pathlib import Path
 
 from anyner.corpora.annotation import shown
 from anyner.corpora.corpus import Format, ProblemLog
-from anyner.corpora.tags import WELL_FORMED, TaggedDocument, checked_tag, tags_to_entities
+from anyner.corpora.tags import WELL_FORMED, TaggedDocument, checked_tag, iob2_tags, tags_to_entities
 from anyner.corpora.textfiles import chunk_writer, numbered_lines
-from anyner.corpora.wordform import WordRules, entities_in_words, words_of
+from anyner.corpora.wordform import WordRules, words_of
 from anyner.document import Document
 from anyner.errors import AnynerError
 
@@ -73,11 +73,7 @@ def _blocks(documents: Iterable[Document]) -> Iterator[str]:
         if _starts(previous, document, started):
             yield f"{_DOCUMENT_START}\tO\n\n"
             started = True
-        tags = ["O"] * len(document.words or ())
-        for entity, fragments in entities_in_words(document):
-            for start, end in fragments:
-                tags[start:end] = [f"B-{entity.label}"] + [f"I-{entity.label}"] * (end - start - 1)
-        yield "".join(f"{word}\t{tag}\n" for word, tag in zip(words_of(document), tags, strict=True)) + "\n"
+        yield "".join(f"{word}\t{tag}\n" for word, tag in zip(words_of(document), iob2_tags(document), strict=True)) + "\n"
         previous = document
 
 

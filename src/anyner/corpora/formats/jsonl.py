@@ -44,7 +44,7 @@ def _records(path: Path, log: ProblemLog) -> Iterator[Document | TaggedDocument]
             item = _item(text)
             if (answer := item.get("answer")) in _NOT_GOLD:
                 raise InvalidInputError(f'a record with "answer": "{answer}" is not read')
-            yield _document(item, line, log, reader)
+            yield document_of(item, line, log, reader)
 
 
 def _item(text: str) -> dict[str, Any]:
@@ -56,7 +56,8 @@ def _item(text: str) -> dict[str, Any]:
     raise InvalidInputError("not a JSON object")
 
 
-def _document(item: dict[str, Any], line: int, log: ProblemLog, reader: TagReader) -> Document | TaggedDocument:
+def document_of(item: dict[str, Any], line: int, log: ProblemLog, reader: TagReader) -> Document | TaggedDocument:
+    """The document of one record."""
     text, tokens, tags = item.get("text"), item.get("tokens"), _tags_of_tokens(item)
     if isinstance(text, str) and (not tokens or not _are_strings(tokens)):
         # Prodigy puts tokens beside the text, as objects; entities count characters all the same.
@@ -189,27 +190,37 @@ def _tell_unread(item: dict[str, Any], read: str, keys: Iterable[str], line: int
             log.dropped(line, f'"{key}" is not read: entities are looked for under "{read}"')
 
 
+def record_of(document: Document) -> dict[str, Any]:
+    """The record of a document, whole."""
+    return _without_entities(document) | _context(document) | {"entities": [entity.to_json() for entity in document.entities]}
+
+
 def _text_chunks(documents: Iterable[Document]) -> Iterator[str]:
     for document in documents:
-        words = {} if document.words is None else {"words": [list(word) for word in document.words]}
-        yield from _line(_without_entities(document) | words, document, (entity.to_json() for entity in document.entities))
+        yield from _line(_without_entities(document), document, (entity.to_json() for entity in document.entities))
 
 
 def _token_chunks(documents: Iterable[Document]) -> Iterator[str]:
     for document in documents:
         item = _without_entities(document) | {"tokens": words_of(document)}
         del item["text"]
+        item.pop("words", None)
         placed = entities_in_words(document)
         yield from _line(item, document, (entity.to_json() | {"fragments": fragments} for entity, fragments in placed))
 
 
 def _without_entities(document: Document) -> dict[str, Any]:
-    return document.with_entities((), document.coverage, document.unknown).to_json()
+    words = {} if document.words is None else {"words": [list(word) for word in document.words]}
+    return document.with_entities((), document.coverage, document.unknown).to_json() | words
+
+
+def _context(document: Document) -> dict[str, str]:
+    return {key: text for key in ("before", "after") if (text := getattr(document, key))}
 
 
 def _line(item: dict[str, Any], document: Document, entities: Iterable[dict[str, Any]]) -> Iterator[str]:
     """One line, its entities one by one: where they nest deeply, their texts are far larger together than the document."""
-    item |= {key: text for key in ("before", "after") if (text := getattr(document, key))}
+    item |= _context(document)
     # quotes inside strings are escaped, so that the empty list is found once
     opened, closed = json.dumps(item, ensure_ascii=False, allow_nan=False).split('"entities": []')
     yield opened + '"entities": ['

@@ -81,9 +81,8 @@ def _text_trouble(text: str) -> str | None:
     if "\r" in text:
         return "holds a carriage return"
     _, line_break, abstract = text.partition("\n")
-    return (
-        "has line breaks beside the one between title and abstract" if "\n" in abstract or (line_break and not abstract) else None
-    )
+    more = "\n" in abstract or (line_break and not abstract)
+    return "has line breaks beside the one between title and abstract" if more else None
 
 
 def _recognises(_: Path, head: str) -> bool:
