@@ -3,21 +3,24 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from anyner.corpora.reading import FORMATS, read
-from anyner.corpora.writing import write
+from anyner.corpora import corpus
+from anyner.corpora.reading import FORMATS, format_named, read
+from anyner.corpora.writing import left_out, write
 from anyner.document import Document, Entity
 from anyner.errors import AnynerError
 
 DOCUMENT = Document.from_words(["Pain", "now"], [Entity("ADR", ((0, 1),))], id="a")
-WORD_FORMATS = ["jsonl-tokens", "conll", "spans", "w2ner", "dai"]
+WORD_FORMATS = ["jsonl-tokens", "conll", "spans", "w2ner", "dai", "gliner", "parquet-tags"]
+INSTALLED = [one for one in FORMATS if not one.needs or find_spec(one.needs)]
 
 
 @pytest.mark.parametrize("ending", ["", ".gz", ".xz"])
-@pytest.mark.parametrize("name", [one.name for one in FORMATS if one.name != "brat"])
+@pytest.mark.parametrize("name", [one.name for one in INSTALLED if not one.writes_folder])
 def test_the_same_documents_give_the_same_bytes(tmp_path: Path, name: str, ending: str) -> None:
     for file in ("a", "b"):
         write([DOCUMENT], tmp_path / (file + ending), name)
@@ -32,18 +35,19 @@ def test_packing_follows_the_name(tmp_path: Path) -> None:
     assert (tmp_path / "a.xz").read_bytes()[1:5] == b"7zXZ"
 
 
-@pytest.mark.parametrize("name", [one.name for one in FORMATS])
+@pytest.mark.parametrize("name", [one.name for one in INSTALLED])
 def test_a_failure_in_the_middle_leaves_nothing_new(tmp_path: Path, name: str) -> None:
     def documents() -> Iterator[Document]:
         yield DOCUMENT
         raise RuntimeError("the source broke")
 
     target = tmp_path / "out"
-    if name != "brat":
+    is_folder = format_named(name).writes_folder
+    if not is_folder:
         target.write_text("old")
     with pytest.raises(RuntimeError):
         write(documents(), target, name)
-    assert [path.read_text() for path in tmp_path.iterdir()] == ([] if name == "brat" else ["old"])
+    assert [path.read_text() for path in tmp_path.iterdir()] == ([] if is_folder else ["old"])
 
 
 @pytest.mark.parametrize("name", WORD_FORMATS)
@@ -118,3 +122,20 @@ def test_new_folders_are_made_and_the_file_has_ordinary_rights(tmp_path: Path) -
     mask = os.umask(0)
     os.umask(mask)
     assert stat.S_IMODE((tmp_path / "new" / "x.jsonl").stat().st_mode) == 0o666 & ~mask
+
+
+def test_what_a_format_has_no_place_for_is_counted() -> None:
+    scored = Document("Pain now", (Entity("ADR", ((0, 4),), 0.5),), id="b", doc="d", before="So .")
+    assert left_out([DOCUMENT, scored], format_named("label-studio")) == {"words": 1, "doc": 1, "context": 1}
+    assert left_out([DOCUMENT, scored], format_named("webanno")) == {"ids": 2, "scores": 1, "words": 1, "doc": 1, "context": 1}
+    assert left_out([DOCUMENT, scored], format_named("jsonl")) == {}
+
+
+def test_a_format_whose_package_is_missing_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(corpus, "find_spec", lambda _: None)
+    (tmp_path / "x").write_bytes(b"PAR1")
+    for name, extra in (("spacy", "spacy"), ("parquet", "parquet"), ("datasets", "parquet")):
+        for attempt in (lambda name=name: write([DOCUMENT], tmp_path / "y", name), lambda name=name: read(tmp_path / "x", name)):
+            with pytest.raises(AnynerError, match=rf"^format {name} needs \w+: pip install 'anyner\[{extra}\]'$"):
+                attempt()
+    assert not (tmp_path / "y").exists()

@@ -23,6 +23,7 @@ import traceback
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
 
@@ -30,12 +31,13 @@ from typer.testing import CliRunner
 
 import anyner
 from anyner.cli.main import app
-from anyner.corpora.reading import FORMATS
+from anyner.corpora.reading import FORMATS as ALL_FORMATS
 from anyner.corpora.synthetic import synthetic
 from anyner.document import Document, Entity
 from anyner.errors import printable
 
 MOST_SECONDS = 5
+FORMATS = [one for one in ALL_FORMATS if not one.needs or find_spec(one.needs)]
 _PACKED: dict[str, Callable[[bytes], bytes]] = {"": bytes, ".gz": gzip.compress, ".xz": lzma.compress}
 # What breaks readers: numbers out of every range, what JSON allows and Python does not, marks of formats, letters that are none.
 _INSERTED = (
@@ -44,8 +46,18 @@ _INSERTED = (
     "\u2028".encode(), "\u202e".encode(), "\u00ad".encode(), "a\u0301".encode(), "👩‍👩‍👧".encode(), b"T1\tA 0 4\tx\n",
     b"E1\tA:T1\n", b"#1\tNote\n", b"-DOCSTART- O\n\n", b"B-", b"I-", b"0,1 X|", b"|", b";", b"#", b"{", b"}", b"]", b'"', b"\\",
 )  # fmt: skip
-_NAMES = {"jsonl": "corpus.jsonl", "jsonl-tokens": "corpus.jsonl", "conll": "corpus.conll", "brat": "corpus", "dai": "corpus.txt"}
-_KEYS = (b"text", b"tokens", b"entities", b"fragments", b"label", b"start", b"end", b"sentence", b"ner", b"index", b"type", b"id")
+_NAMES = {
+    "jsonl": "corpus.jsonl",
+    "jsonl-tokens": "corpus.jsonl",
+    "conll": "corpus.conll",
+    "brat": "corpus",
+    "datasets": "corpus",
+    "dai": "corpus.txt",
+}
+_KEYS = (
+    b"text", b"tokens", b"entities", b"fragments", b"label", b"start", b"end", b"sentence", b"ner", b"index", b"type", b"id",
+    b"annotations", b"value", b"offset", b"length", b"location", b"passage", b"infon", b"data", b"result", b"Text", b"T_SP", b"|t|",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

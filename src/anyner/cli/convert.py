@@ -35,9 +35,7 @@ def convert(
     ] = None,
     target_format: Annotated[
         str | None,
-        typer.Option(
-            "--to", metavar="FORMAT", help="jsonl, conll, brat, label-studio, …: see docs/formats.md. Default: by ending."
-        ),
+        typer.Option("--to", metavar="FORMAT", help="jsonl, conll, brat, spacy, label-studio, … Default: by ending."),
     ] = None,
     splitter: Annotated[
         SplitterName | None, typer.Option(metavar="S", help="unicode, whitespace or cjk: split the texts into words first.")
@@ -63,12 +61,12 @@ def convert(
     if splitter is not None:
         corpus = _in_words(corpus, splitter)
         tell_problems(corpus.problems)
-    _tell_left_out(corpus, chosen)
     if lost := _written(corpus, target, chosen, lossy):
         gone = sum(not loss.kept for loss in lost)
         say(f"{len(lost)} losses ({gone} of them entities or documents that are gone):", err=True)
         for loss in lost:
             say(f"  {loss.what} ({'changed' if loss.kept else 'gone'})", err=True)
+    _tell_left_out(corpus, chosen)
 
 
 def _in_words(corpus: Corpus, splitter: SplitterName) -> Corpus:

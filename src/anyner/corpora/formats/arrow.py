@@ -176,13 +176,8 @@ def _write_folder(documents: Iterable[Document], path: Path) -> None:
         with ipc.new_stream(temporary / name, _span_schema()) as stream:
             for batch in _span_batches(documents):
                 stream.write_batch(batch)
-        state: dict[str, Any] = dict.fromkeys(("_format_columns", "_format_type", "_split"))
-        state |= {
-            "_data_files": [{"filename": name}],
-            "_fingerprint": "anyner",
-            "_format_kwargs": {},
-            "_output_all_columns": False,
-        }
+        state: dict[str, Any] = {"_data_files": [{"filename": name}], "_fingerprint": "anyner", "_split": None}
+        state |= {"_format_columns": None, "_format_kwargs": {}, "_format_type": None, "_output_all_columns": False}
         (temporary / _STATE).write_text(json.dumps(state), encoding="utf-8")
         info = {"citation": "", "description": "", "homepage": "", "license": ""}
         (temporary / _INFO).write_text(json.dumps(info), encoding="utf-8")
