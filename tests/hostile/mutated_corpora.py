@@ -56,7 +56,7 @@ _NAMES = {
 }
 _KEYS = (
     b"text", b"tokens", b"entities", b"fragments", b"label", b"start", b"end", b"sentence", b"ner", b"index", b"type", b"id",
-    b"annotations", b"value", b"offset", b"length", b"location", b"passage", b"infon", b"data", b"result", b"Text", b"T_SP", b"|t|",
+    b"annotations", b"value", b"offset", b"length", b"location", b"passage", b"infon", b"data", b"result", b"Text", b"T_SP",
 )  # fmt: skip
 
 

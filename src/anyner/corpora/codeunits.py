@@ -1,9 +1,10 @@
-"""Places counted in UTF-16 code units, as JavaScript, Java, C# and Azure count them: an emoji is two of them."""
+"""Places counted in UTF-16 code units, as JavaScript, Java, C# and Azure count them: an emoji is two of them. And in bytes."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from itertools import accumulate
 
 _TWO_UNITS = re.compile("[\U00010000-\U0010ffff]")
 
@@ -35,3 +36,19 @@ class Utf16Places:
             return unit
         before = bisect_left(self._wide_units, unit)
         return None if before and self._wide_units[before - 1] == unit - 1 else unit - before
+
+
+class Utf8Places:
+    """Converts places in bytes of UTF-8.
+
+    >>> Utf8Places("Zoë saw").character(5)
+    4
+    """
+
+    def __init__(self, text: str) -> None:
+        sizes = (len(character.encode()) for character in text)
+        self._characters = {place: number for number, place in enumerate(accumulate(sizes, initial=0))}
+
+    def character(self, byte: int) -> int | None:
+        """The character that begins at a byte; None inside of a character and outside of the text."""
+        return self._characters.get(byte)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.parsers import expat
 
+from anyner.corpora.corpus import ProblemLog
 from anyner.corpora.textfiles import numbered_lines
 from anyner.errors import AnynerError, InvalidInputError
 
@@ -83,8 +84,8 @@ class _Builder:
         raise InvalidInputError("an entity of another file: refused")
 
 
-def elements(path: Path, name: str) -> Iterator[Element]:
-    """Every outermost element of that name, one by one. An error ends the file, with its line."""
+def elements(path: Path, name: str, log: ProblemLog) -> Iterator[Element]:
+    """Every outermost element of that name, one by one. What follows a syntax error cannot be read and is one problem."""
     parser = expat.ParserCreate("utf-8")
     builder = _Builder(name, parser)
     try:
@@ -94,6 +95,7 @@ def elements(path: Path, name: str) -> Iterator[Element]:
             builder.done.clear()
         parser.Parse("", True)
     except expat.ExpatError as error:
-        raise AnynerError(f"{path}:{error.lineno}: not well-formed XML: {expat.ErrorString(error.code)}") from None
+        reason = expat.ErrorString(error.code)
+        log.dropped(error.lineno, f"not valid XML: {reason}; the rest of the file cannot be read")
     except InvalidInputError as error:
         raise AnynerError(f"{path}:{parser.CurrentLineNumber}: {error}") from None

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from json import JSONDecodeError, JSONDecoder
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
 
-from anyner.corpora.annotation import Claim, annotated, name_of
+from anyner.corpora.annotation import Claim, annotated, name_of, same_but_white_space
+from anyner.corpora.codeunits import Utf8Places, Utf16Places
 from anyner.corpora.corpus import Format, ProblemLog
 from anyner.corpora.jsonfiles import Item, first_item, json_line
 from anyner.corpora.textfiles import BYTE_ORDER_MARK, chunk_writer, whole_text
@@ -26,6 +28,29 @@ _IDENTIFIERS = re.compile("identifier|accession|.*id", re.IGNORECASE)
 _ESCAPED = {"\r": "&#13;"}  # a bare one is read as a line feed
 
 
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A passage, or a sentence where the text is in these: its place in the count of the file, and in the text here."""
+
+    offset: int
+    text: str
+    begin: int
+
+
+_Annotation = tuple[Any, list[_Part]]
+"""With the parts that it can be in."""
+_COUNTS = ("characters", "UTF-8 bytes", "UTF-16 units")
+"""What offsets may count. The definition of BioC says bytes; most files have characters."""
+
+
+@lru_cache(maxsize=1000)
+def _converter(count: str, text: str) -> Callable[[int], int | None]:
+    """From places counted so to characters of the text. All annotations of a passage ask for the same."""
+    if count == "characters":
+        return lambda place: place
+    return Utf8Places(text).character if count == "UTF-8 bytes" else Utf16Places(text).character
+
+
 @dataclass(slots=True)
 class _Reader:
     """Puts documents together, and counts what is not read of them."""
@@ -37,47 +62,43 @@ class _Reader:
         """A document in the form of BioC JSON. Its text is its passages, one on a line."""
         if not isinstance(item, dict):
             raise InvalidInputError("a document is no object")
-        passages = list(self._passages(item, line))
-        text = "\n".join(passage for _, passage, _ in passages)
-        claims: list[Claim] = []
-        begin = 0
-        shifts: list[tuple[int, int, int]] = []
-        for offset, passage, inside in passages:
-            shifts.append((offset, offset + len(passage), begin - offset))
-            claims += [self._claim(one, [shifts[-1]], line) for one in inside]
-            begin += len(passage) + 1
-        claims += [self._claim(one, shifts, line) for one in _listed(item, "annotations")]
-        return annotated(Document(text, id=name_of(item.get("id"))), claims, self.log, in_words=False)
-
-    def _passages(self, item: Item, line: int) -> Iterator[tuple[int, str, list[Any]]]:
-        """Offset, text and annotations of each passage, or of each sentence where the text is in these."""
+        parts: list[_Part] = []
+        made: list[_Annotation] = []
         self._count("relations", len(_listed(item, "relations")), line)
         for passage in _listed(item, "passages"):
-            sentences = [] if _is_text(passage, "text") else _listed(passage, "sentences")
-            inside = [one for sentence in _listed(passage, "sentences") for one in _listed(sentence, "annotations")]
-            for part in sentences or [passage]:
-                if not isinstance(part, dict) or type(part.get("offset", 0)) is not int:
-                    raise InvalidInputError("a passage has no offset, a whole number")
-                self._count("relations", len(_listed(part, "relations")), line)
-                text = part["text"] if _is_text(part, "text") else ""
-                yield part.get("offset", 0), text, _listed(part, "annotations") + ([] if sentences else inside)
+            made += self._passage(passage, parts, line)
+        made += [(one, parts) for one in _listed(item, "annotations")]
+        for annotation, _ in made:
+            identifiers = any(value for key, value in _infons(annotation).items() if _IDENTIFIERS.fullmatch(str(key)))
+            self._count("identifiers of entities", identifiers, line)
+        text = "".join(part.text + _separator(part.text) for part in parts[:-1]) + "".join(part.text for part in parts[-1:])
+        claims = self._placed(made, text, line)
+        return annotated(Document(text, id=name_of(item.get("id"))), claims, self.log, in_words=False)
 
-    def _claim(self, annotation: object, parts: list[tuple[int, int, int]], line: int) -> Claim:
-        """An annotation, moved to where its passage stands in the text; several may be given to choose from."""
-        if not isinstance(annotation, dict):
-            return Claim(line, None, None)
-        infons = annotation.get("infons")
-        infons = infons if isinstance(infons, dict) else {}
-        self._count("identifiers of entities", any(infons[key] for key in infons if _IDENTIFIERS.fullmatch(str(key))), line)
-        fragments = []
-        for location in _listed(annotation, "locations"):
-            offset, length = (location.get(key) if isinstance(location, dict) else None for key in ("offset", "length"))
-            if type(offset) is not int or type(length) is not int:
-                return Claim(line, None, None)
-            shift = next((by for start, end, by in parts if start <= offset <= end), parts[0][2] if parts else 0)
-            fragments.append([offset + shift, offset + length + shift])
-        label = next((infons[key] for key in _LABEL_KEYS if infons.get(key)), None)
-        return Claim(line, label, fragments, text=annotation.get("text"))
+    def _passage(self, passage: Any, parts: list[_Part], line: int) -> Iterator[_Annotation]:
+        """Adds the parts of a passage; the annotations in it."""
+        sentences = _listed(passage, "sentences")
+        own: list[_Part] = []
+        for piece in [passage] if _is_text(passage, "text") or not sentences else sentences:
+            offset = piece.get("offset", 0) if isinstance(piece, dict) else None
+            if type(offset) is not int:
+                raise InvalidInputError("a passage has no offset, a whole number")
+            begin = parts[-1].begin + len(parts[-1].text) + len(_separator(parts[-1].text)) if parts else 0
+            own.append(_Part(offset, piece["text"] if _is_text(piece, "text") else "", begin))
+            parts.append(own[-1])
+        for piece in (passage, *sentences):
+            self._count("relations", len(_listed(piece, "relations")), line)
+            yield from ((annotation, own) for annotation in _listed(piece, "annotations"))
+
+    def _placed(self, made: list[_Annotation], text: str, line: int) -> list[Claim]:
+        """The annotations in characters of the text, counted in the way that agrees with their copies of it."""
+        ways = {}
+        for count in _COUNTS[:1] if text.isascii() else _COUNTS:
+            ways[count] = [_claim(annotation, parts, count, line) for annotation, parts in made]
+        best = max(ways, key=lambda count: sum(_agrees(claim, text) for claim in ways[count]))
+        if best != "characters":
+            self.log.kept(line, f"the offsets count {best}: converted")
+        return ways[best]
 
     def _count(self, kind: str, number: int, line: int) -> None:
         if number:
@@ -86,6 +107,46 @@ class _Reader:
     def tell_skipped(self) -> None:
         for kind, lines in self.skipped.items():
             self.log.dropped(lines[0], f"{kind} are not read: {len(lines)} skipped")
+
+
+def _claim(annotation: Any, parts: list[_Part], count: str, line: int) -> Claim:
+    """An annotation, moved to where the part of the text that it is in stands."""
+    infons = _infons(annotation)
+    label = next((infons[key] for key in _LABEL_KEYS if infons.get(key)), None)
+    fragments: list[Any] = []
+    for location in _listed(annotation, "locations"):
+        match location:
+            case {"offset": int() as offset, "length": int() as length}:
+                fragments.append(_fragment(offset, offset + length, parts, count))
+            case _:
+                fragments.append(location)
+    return Claim(line, label, fragments, text=annotation.get("text") if isinstance(annotation, dict) else None)
+
+
+def _fragment(start: int, end: int, parts: list[_Part], count: str) -> tuple[int, int]:
+    for part in parts:
+        convert = _converter(count, part.text)
+        begin, stop = convert(start - part.offset), convert(end - part.offset)
+        if begin is not None and stop is not None and 0 <= begin < len(part.text):
+            return part.begin + begin, part.begin + stop
+    return -1, -1  # in no part: told as out of range
+
+
+def _agrees(claim: Claim, text: str) -> bool:
+    fragments = claim.fragments if isinstance(claim.fragments, list) else []
+    if not isinstance(claim.text, str) or not all(isinstance(pair, tuple) for pair in fragments):
+        return False
+    return same_but_white_space(claim.text, " ".join(text[max(start, 0) : max(end, 0)] for start, end in fragments))
+
+
+def _separator(passage: str) -> str:
+    """What stands between a passage and the next."""
+    return "" if passage[-1:].isspace() else "\n"
+
+
+def _infons(annotation: Any) -> dict[str, Any]:
+    infons = annotation.get("infons") if isinstance(annotation, dict) else None
+    return infons if isinstance(infons, dict) else {}
 
 
 def _listed(item: object, key: str) -> list[Any]:
@@ -124,7 +185,7 @@ def _values(text: str, path: Path) -> Iterator[Any]:
 
 def _xml_documents(path: Path, log: ProblemLog) -> Iterator[Document]:
     reader = _Reader(log)
-    for element in elements(path, "document"):
+    for element in elements(path, "document", log):
         with log.dropping(element.line):
             yield reader.document(_item_of(element), element.line)
     reader.tell_skipped()
