@@ -19,7 +19,7 @@ from anyner.errors import AnynerError
 
 INSTALLED = [one for one in FORMATS if not one.needs or find_spec(one.needs)]
 """Drawing documents takes far longer than writing them: every test draws once and tries all formats."""
-RENAMED = {"conll", "brat", "pubtator"}
+RENAMED = {"conll", "brat", "pubtator", "azure"}
 """Formats that keep names only where they fit."""
 
 

@@ -52,6 +52,7 @@ _NAMES = {
     "conll": "corpus.conll",
     "brat": "corpus",
     "datasets": "corpus",
+    "azure": "corpus",
     "dai": "corpus.txt",
 }
 _KEYS = (

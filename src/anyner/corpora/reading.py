@@ -7,6 +7,7 @@ from pathlib import Path
 
 from anyner.corpora.corpus import Corpus, Format, grouped
 from anyner.corpora.formats.arrow import DATASETS, PARQUET, PARQUET_TAGS
+from anyner.corpora.formats.azure import AZURE
 from anyner.corpora.formats.bioc import BIOC_JSON, BIOC_XML
 from anyner.corpora.formats.brat import BRAT
 from anyner.corpora.formats.conll import CONLL
@@ -37,6 +38,7 @@ FORMATS: tuple[Format, ...] = (
     PRODIGY,
     LABEL_STUDIO,
     UTF16,
+    AZURE,
     BIOC_XML,
     BIOC_JSON,
     PUBTATOR,
@@ -141,7 +143,7 @@ def recognised(path: Path) -> Format:
         splits = [found for split in _SPLIT_NAMES for found in _split_paths(path, split)]
         if splits:
             raise AnynerError(f"{path}: is a folder of several corpora ({_names(splits)}): name one of them")
-        raise AnynerError(f"{path}: is a folder without .ann files, so not a brat corpus, nor one of webanno or datasets")
+        raise AnynerError(f"{path}: is a folder without .ann files, so not a brat corpus, nor one of azure, webanno or datasets")
     what = "not in a known format" if head.strip() else "is empty"
     raise AnynerError(
         f"{path}: {what} ({', '.join(_BY_NAME)}); plain text must end in .txt; name the format with anyner convert --from FORMAT"

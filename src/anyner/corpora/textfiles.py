@@ -6,6 +6,8 @@ import gzip
 import io
 import lzma
 import os
+import re
+import shutil
 import stat
 import uuid
 import zlib
@@ -25,6 +27,7 @@ _UNPACKERS: dict[bytes, Callable[[IO[bytes]], _Packed]] = {
 }
 """How packed files begin, and what unpacks them."""
 _READ_AT_ONCE = 1 << 17
+_SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 _NOT_UNICODE = "backslashreplace"  # in JSON a lone surrogate is written so; nowhere is it a reason to lose a run
 
 
@@ -157,6 +160,32 @@ def replacing(target: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             temporary.unlink()
+
+
+@contextmanager
+def new_folder(path: Path, format_name: str) -> Iterator[Path]:
+    """A folder to fill that takes the place of `path`, which must be new or empty, at the end; or is gone if anything fails."""
+    target = path.resolve()
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise AnynerError(f"{path}: {format_name} needs a new or empty folder to write to")
+    temporary = temporary_beside(target)
+    try:
+        temporary.mkdir(parents=True)
+        yield temporary
+        if target.exists():
+            target.rmdir()
+        temporary.replace(target)
+    except OSError as error:
+        raise AnynerError(f"{path}: cannot be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def file_names(ids: list[str]) -> list[str]:
+    """The ids where all of them can be file names and differ; else numbers, which keep the order."""
+    if all(map(_SAFE_NAME.fullmatch, ids)) and len({name.lower() for name in ids}) == len(ids):
+        return ids
+    return [str(number).zfill(len(str(len(ids)))) for number in range(1, len(ids) + 1)]
 
 
 def _mark_guarded(chunks: Iterable[str]) -> Iterator[str]:

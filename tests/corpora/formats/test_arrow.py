@@ -70,3 +70,16 @@ def test_more_rows_than_one_batch(tmp_path: Path) -> None:
     for name in ("parquet", "datasets"):
         write(documents, tmp_path / name, name)
         assert read(tmp_path / name).documents == documents
+
+
+@pytest.mark.parametrize("number", [-1, 2**31 - 1])
+def test_wrong_numbers_in_a_table_never_read_outside_of_its_memory(tmp_path: Path, number: int) -> None:
+    shutil.copytree(FILES / "saved", tmp_path / "saved")
+    (file,) = (tmp_path / "saved").glob("*.arrow")
+    content = file.read_bytes()
+    for place in range(0, len(content) - 4, 4):
+        file.write_bytes(content[:place] + number.to_bytes(4, "little", signed=True) + content[place + 4 :])
+        try:
+            assert len(read(tmp_path / "saved")) <= 2
+        except AnynerError as error:
+            assert "\n" not in str(error)

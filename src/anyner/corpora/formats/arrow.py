@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterable, Iterator
 from io import BytesIO
 from pathlib import Path
@@ -17,7 +16,7 @@ from anyner.corpora.corpus import EVERYTHING, Format, ProblemLog
 from anyner.corpora.formats.jsonl import JSONL, document_of, record_of
 from anyner.corpora.nertags import TagReader
 from anyner.corpora.tags import TaggedDocument, iob2_tags, tags_to_entities
-from anyner.corpora.textfiles import temporary_beside, whole_bytes, write_bytes
+from anyner.corpora.textfiles import new_folder, whole_bytes, write_bytes
 from anyner.corpora.wordform import WordRules, words_of
 from anyner.document import Document
 from anyner.errors import AnynerError, first_line
@@ -52,6 +51,7 @@ def _records(path: Path, batches: Iterator[pa.RecordBatch], log: ProblemLog) -> 
     reader: TagReader | None = None
     row = 0
     for batch in batches:
+        batch.validate(full=True)  # a damaged file would read outside of its memory
         reader = reader or TagReader(path, log, _tag_names(batch.schema))
         for item in batch.to_pylist():
             row += 1
@@ -166,28 +166,16 @@ def _parquet(batches: Iterable[pa.RecordBatch]) -> bytes:
 def _write_folder(documents: Iterable[Document], path: Path) -> None:
     from pyarrow import ipc
 
-    target = path.resolve()
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise AnynerError(f"{path}: datasets needs a new or empty folder to write to")
-    temporary = temporary_beside(target)
     name = "data-00000-of-00001.arrow"
-    try:
-        temporary.mkdir(parents=True)
-        with ipc.new_stream(temporary / name, _span_schema()) as stream:
+    with new_folder(path, "datasets") as folder:
+        with ipc.new_stream(folder / name, _span_schema()) as stream:
             for batch in _span_batches(documents):
                 stream.write_batch(batch)
         state: dict[str, Any] = {"_data_files": [{"filename": name}], "_fingerprint": "anyner", "_split": None}
         state |= {"_format_columns": None, "_format_kwargs": {}, "_format_type": None, "_output_all_columns": False}
-        (temporary / _STATE).write_text(json.dumps(state), encoding="utf-8")
         info = {"citation": "", "description": "", "homepage": "", "license": ""}
-        (temporary / _INFO).write_text(json.dumps(info), encoding="utf-8")
-        if target.exists():
-            target.rmdir()
-        temporary.replace(target)
-    except OSError as error:
-        raise AnynerError(f"{path}: cannot be written: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        for file, content in ((_STATE, state), (_INFO, info)):
+            (folder / file).write_text(json.dumps(content), encoding="utf-8")
 
 
 def _recognises_parquet(_: Path, head: str) -> bool:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from anyner.corpora.annotation import Claim, annotated, same_but_white_space, shown
 from anyner.corpora.corpus import Format, ProblemLog
-from anyner.corpora.textfiles import BYTE_ORDER_MARK, numbered_lines, temporary_beside, whole_text, write_chunks
+from anyner.corpora.textfiles import BYTE_ORDER_MARK, file_names, new_folder, numbered_lines, whole_text, write_chunks
 from anyner.document import Document, Entity
-from anyner.errors import AnynerError
 from anyner.fragments import Fragments
 
 _PLACES = r"-?\d{1,15} -?\d{1,15}"
@@ -22,7 +20,6 @@ _OTHER_KINDS = {
     "*": "equivalence",
 }  # fmt: skip
 _WITHOUT_LINE_BREAK = re.compile(r"[^\r\n]+")
-_SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 
 
 def _documents(path: Path, log: ProblemLog) -> Iterator[Document]:
@@ -96,30 +93,10 @@ def _agrees(claim: Claim, text: str) -> bool:
 
 def _write(documents: Iterable[Document], path: Path) -> None:
     listed = list(documents)
-    target = path.resolve()
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise AnynerError(f"{path}: brat needs a new or empty folder to write to")
-    temporary = temporary_beside(target)
-    try:
-        temporary.mkdir(parents=True)
-        for name, document in zip(_file_names(listed), listed, strict=True):
-            write_chunks(temporary / f"{name}.txt", [document.text])
-            write_chunks(temporary / f"{name}.ann", _annotations(document))
-        if target.exists():
-            target.rmdir()
-        temporary.replace(target)
-    except OSError as error:
-        raise AnynerError(f"{path}: cannot be written: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _file_names(documents: list[Document]) -> list[str]:
-    """The ids where all of them can be file names and differ; else numbers, which keep the order."""
-    ids = [document.id for document in documents]
-    if all(map(_SAFE_NAME.fullmatch, ids)) and len({name.lower() for name in ids}) == len(ids):
-        return ids
-    return [str(number).zfill(len(str(len(ids)))) for number in range(1, len(ids) + 1)]
+    with new_folder(path, "brat") as folder:
+        for name, document in zip(file_names([one.id for one in listed]), listed, strict=True):
+            write_chunks(folder / f"{name}.txt", [document.text])
+            write_chunks(folder / f"{name}.ann", _annotations(document))
 
 
 def _annotations(document: Document) -> Iterator[str]:
