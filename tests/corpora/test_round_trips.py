@@ -57,6 +57,7 @@ def test_what_a_format_can_hold_comes_back_equal(documents: list[Document]) -> N
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "corpus"
             assert write(held, path, one.name) == (), one.name
+            assert not held or not one.signature or recognised(path) is one
             back = read(path, one.name)
             assert back.problems == (), one.name
             assert len(back) == len(held), one.name

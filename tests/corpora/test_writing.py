@@ -15,8 +15,9 @@ from anyner.document import Document, Entity
 from anyner.errors import AnynerError
 
 DOCUMENT = Document.from_words(["Pain", "now"], [Entity("ADR", ((0, 1),))], id="a")
-WORD_FORMATS = ["jsonl-tokens", "conll", "spans", "w2ner", "dai", "gliner", "parquet-tags"]
 INSTALLED = [one for one in FORMATS if not one.needs or find_spec(one.needs)]
+_IN_WORDS = {"jsonl-tokens", "conll", "spans", "w2ner", "dai", "gliner", "parquet-tags"}
+WORD_FORMATS = [one.name for one in INSTALLED if one.name in _IN_WORDS]
 
 
 @pytest.mark.parametrize("ending", ["", ".gz", ".xz"])

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 OutputFormat = Literal["text", "jsonl", "brat", "html", "svg"]
 _BY_ENDING = {".txt": "text", ".jsonl": "jsonl", ".html": "html", ".htm": "html", ".svg": "svg"}
 _WIDTH_OF_FILES = 100
-_FILE_ENDINGS = (".txt", ".jsonl", ".json", ".conll", ".ann", ".gz", ".xz")
+_FILE_ENDINGS = (".txt", ".jsonl", ".json", ".conll", ".ann", ".spacy", ".parquet", ".tsv", ".xml", ".gz", ".xz")
 
 
 def predict(
