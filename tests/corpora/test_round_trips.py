@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from anyner.corpora.corpus import EVERYTHING, Format, Problem, ProblemLog
 from anyner.corpora.reading import FORMATS, format_named, read, recognised
 from anyner.corpora.writing import write
-from anyner.document import Document
+from anyner.document import Document, Entity
 from anyner.errors import AnynerError
 
 INSTALLED = [one for one in FORMATS if not one.needs or find_spec(one.needs)]
@@ -139,3 +140,12 @@ def test_a_damaged_file_gives_a_corpus_or_one_clear_line(documents: list[Documen
             assert str(folder) in str(error)
         else:
             assert all(problem.line >= 1 and "\n" not in str(problem) for problem in corpus.problems)
+
+
+def test_a_corpus_goes_through_all_formats_one_after_the_other(tmp_path: Path) -> None:
+    first = Document.from_words(["Zoë", "😀", "took", "Cryoprin", "."], [Entity("Person", ((0, 2),)), Entity("Drug", ((3, 4),))])
+    documents: Iterable[Document] = [first, Document.from_words(["No", "."])]
+    for one in INSTALLED:
+        assert write(documents, tmp_path / one.name, one.name) == (), one.name
+        documents = read(tmp_path / one.name).documents
+        assert [_annotation(document) for document in documents] == [_annotation(first), ("No .", [])], one.name

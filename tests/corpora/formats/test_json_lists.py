@@ -1,4 +1,4 @@
-"""The span JSON and the W2NER JSON."""
+"""The span JSON, the W2NER JSON and the GLiNER JSON."""
 
 from __future__ import annotations
 
@@ -133,3 +133,14 @@ def test_tags_in_a_json_list_are_told(tmp_path: Path) -> None:
     corpus = _read(tmp_path, json.dumps([{"tokens": ["Kofi", "spoke"], "ner_tags": ["B-PER", "O"]}]), "spans")
     (problem,) = corpus.problems
     assert not problem.kept and '"ner_tags" is read in JSON lines only' in problem.what
+
+
+@pytest.mark.parametrize("ends", [("[", ",\n", "]"), ("", "\n", "\n")], ids=["list", "lines"])
+def test_gliner_includes_the_last_word_and_comes_as_list_or_lines(tmp_path: Path, ends: tuple[str, str, str]) -> None:
+    first = {"tokenized_text": ["Pain", "in", "hip"], "ner": [[0, 2, "ADR"], [2, 2, "Body"], [2, 3, "X"], ["2", 2, "Y"]]}
+    opened, between, closed = ends
+    (tmp_path / "x").write_text(opened + json.dumps(first) + between + json.dumps({"tokenized_text": ["No"], "ner": []}) + closed)
+    corpus = read(tmp_path / "x")
+    assert [[entity.text for entity in document.entities] for document in corpus] == [["Pain in hip", "hip"], []]
+    range_, form = (problem.what for problem in corpus.problems)
+    assert "out of range 0 to 3 in words" in range_ and "has no first word, last word and label" in form
