@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from anyner.cli.choices import DeviceOption, ThreadsOption
+from anyner.cli.choices import DeviceOption, RuntimeOption, ThreadsOption
 from anyner.cli.corpus import tell_problems
 from anyner.cli.output import say
 from anyner.errors import AnynerError
@@ -39,6 +39,7 @@ def serve(
     ] = None,
     device: DeviceOption = None,
     threads: ThreadsOption = None,
+    runtime: RuntimeOption = "auto",
 ) -> None:
     """Serve models over HTTP.
 
@@ -67,7 +68,7 @@ def serve(
     address = f"http://{f'[{host}]' if ':' in host else host}:{listener.getsockname()[1]}"
     if not local and key is None:
         say("note: anybody who reaches this machine can use the server; set ANYNER_KEY to ask for a key", err=True)
-    sources = {name: partial(load, folder, device, threads=threads) for name, folder in folders.items()}
+    sources = {name: partial(load, folder, device, threads=threads, runtime=runtime) for name, folder in folders.items()}
     ready = f"serving {', '.join(folders)} on {address} (Ctrl-C stops)"
     run_server(sources, settings, listener, lambda: say(ready, err=True), annotation)
 
