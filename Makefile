@@ -11,6 +11,8 @@ INSTALLED := $(VENV)/.installed
 export OMP_NUM_THREADS ?= 1
 export HF_HUB_OFFLINE = 1
 export TOKENIZERS_PARALLELISM = false
+# Without its bytecode on the disk every process of the tests would compile torch anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test light lint bench clean
 
