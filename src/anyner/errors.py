@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import re
 import unicodedata
+from typing import Any
 
 _ACTING = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 _LONGEST_REASON = 300
 _JOINERS = "\u200c\u200d"
 """Part of how words and emoji are written."""
+
+_UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 class AnynerError(Exception):
@@ -38,3 +43,9 @@ def _escaped(character: str) -> str:
     if unicodedata.category(character) not in _ACTING or character in _JOINERS:
         return character
     return character.encode("unicode_escape").decode("ascii")
+
+
+def json_text(plain: Any, indent: int | None = None) -> str:
+    """JSON that reads back as it was. The control characters that json leaves in place are escaped as well."""
+    written = json.dumps(plain, indent=indent, ensure_ascii=False)
+    return _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", written)

@@ -98,8 +98,11 @@ def test_byte_order_marks_are_no_part_of_the_text(tiny_model: Path, tmp_path: Pa
 def test_not_utf_8(tiny_model: Path, tmp_path: Path) -> None:
     file = tmp_path / "latin.txt"
     file.write_bytes(b"fine\nna\xefve\n")
+    anyner_command("predict", "-i", file, "-m", tiny_model).assert_one_line("latin.txt:2: not UTF-8")
+    by_line = anyner_command("predict", "-i", file, "-m", tiny_model, "--lines", "--format", "jsonl")
+    assert by_line.code == 0 and by_line.out.count("\n") == 1
+    assert "latin.txt:2: not UTF-8 text (byte 0xef) (dropped)" in by_line.err
     for lines in ([], ["--lines"]):
-        anyner_command("predict", "-i", file, "-m", tiny_model, *lines).assert_one_line("latin.txt:2: not UTF-8")
         anyner_command("predict", "-", "-m", tiny_model, *lines, stdin=b"ok\n\xff").assert_one_line("standard input:2: not UTF-8")
     corpus = tmp_path / "latin.jsonl"
     corpus.write_bytes(b'{"text": "na\xefve", "entities": []}\n')

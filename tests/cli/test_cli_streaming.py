@@ -20,7 +20,7 @@ from command_line import anyner_command
 from anyner.cli import output
 from anyner.cli.main import run
 from anyner.cli.output import Progress, write_out
-from anyner.cli.texts import documents_of
+from anyner.cli.texts import Files, documents_of
 from anyner.corpora.reading import read
 from anyner.corpora.synthetic import synthetic
 from anyner.document import Document
@@ -98,7 +98,7 @@ class Pipe:
 
 def test_a_stream_pauses_only_where_nothing_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     pipe = Pipe(monkeypatch)
-    items = documents_of("-", [], lines=True)
+    items = documents_of("-", Files([]), lines=True)
     pipe.write(b"\xef\xbb\xbfone\r\ntwo\n\nfo")
     assert [next(items) for _ in range(4)] == [Document("one", id="1"), Document("two", id="2"), Document("", id="3"), FLUSH]
     pipe.write(b"ur\nfi")
@@ -114,13 +114,13 @@ def test_a_file_and_other_commands_see_no_pauses(tmp_path: Path, monkeypatch: py
     path.write_bytes(b"\n".join(b"%d" % number for number in range(50_000)))
     with path.open(encoding="utf-8") as file:
         monkeypatch.setattr(sys, "stdin", file)
-        items = list(documents_of("-", [], lines=True))
+        items = list(documents_of("-", Files([]), lines=True))
     assert [item.text for item in items if not isinstance(item, Flush)] == [str(number) for number in range(50_000)]
     assert FLUSH not in items
     pipe = Pipe(monkeypatch)
     pipe.write(b"one\n")
     pipe.close()
-    assert list(documents_of(None, ["-"], lines=True)) == [Document("one", id="1")]
+    assert list(documents_of(None, Files(["-"], lines=True))) == [Document("one", id="1")]
     sys.stdin.close()
 
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from anyner.cli.main import app, run
-from anyner.cli.output import json_text, listing, table
+from anyner.cli.output import listing, table
 from anyner.corpora.textfiles import write_chunks
-from anyner.errors import printable
+from anyner.errors import json_text, printable
 
 EVIL = "A\x1b]0;owned\x07\x9b2J\nB\u202e"
 SHOWN = r"A\x1b]0;owned\x07\x9b2J\nB\u202e"

@@ -322,9 +322,7 @@ def test_a_folder_is_annotated(open_page: Callable[..., Page], folder: Path) -> 
     chosen_is(page, "do")
 
 
-@pytest.mark.parametrize(
-    ("path", "looks"), [("/page/", [("light", 1000), ("dark", 360)]), ("/folder/", [("light", 360)])]
-)
+@pytest.mark.parametrize(("path", "looks"), [("/page/", [("light", 1000), ("dark", 360)]), ("/folder/", [("light", 360)])])
 def test_no_serious_accessibility_violation(open_page: Callable[..., Page], path: str, looks: list[tuple[Any, int]]) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="accessibility is not tested: no axe").Axe()
     page = open_page(path)

@@ -12,8 +12,8 @@ import typer
 
 from anyner.cli.choices import DeviceOption, FormatOption, load_model
 from anyner.cli.corpus import CORPUS_HELP, read_corpus
-from anyner.cli.output import Progress, check_writable, json_text, say, write_out
-from anyner.errors import AnynerError, printable
+from anyner.cli.output import Progress, check_writable, say, write_out
+from anyner.errors import AnynerError, json_text, printable
 
 if TYPE_CHECKING:
     from anyner.document import Document

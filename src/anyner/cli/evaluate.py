@@ -23,8 +23,8 @@ from anyner.cli.choices import (
     load_model,
 )
 from anyner.cli.corpus import CORPUS_HELP, read_corpus
-from anyner.cli.output import Progress, check_writable, json_text, say, write_out
-from anyner.errors import AnynerError, printable
+from anyner.cli.output import Progress, check_writable, say, write_out
+from anyner.errors import AnynerError, json_text, printable
 
 if TYPE_CHECKING:
     from anyner.corpora.corpus import Corpus

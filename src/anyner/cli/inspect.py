@@ -11,8 +11,8 @@ import typer
 
 from anyner.cli.choices import FormatOption
 from anyner.cli.corpus import CORPUS_HELP, read_parts
-from anyner.cli.output import json_text, listing, table
-from anyner.errors import printable
+from anyner.cli.output import listing, table
+from anyner.errors import json_text, printable
 from anyner.text.words import SplitterName
 
 if TYPE_CHECKING:

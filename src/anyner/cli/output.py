@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import typer
 
@@ -20,18 +19,11 @@ if TYPE_CHECKING:
 
 _SECONDS_BETWEEN_COUNTS = 0.5
 _NOT_UNICODE = "backslashreplace"  # a lone surrogate, as of a file name that is not UTF-8, is no reason to lose a run
-_UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def say(line: str, err: bool = False) -> None:
     """Prints one line, whatever the names in it hold."""
     typer.echo(printable(line), err=err)
-
-
-def json_text(plain: Any, indent: int | None = None) -> str:
-    """JSON that reads back as it was. The control characters that json leaves in place are escaped as well."""
-    written = json.dumps(plain, indent=indent, ensure_ascii=False)
-    return _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
 
 
 def check_writable(path: Path) -> None:
@@ -83,6 +75,7 @@ class Progress:
         self._show = show
         self._documents = self._words = 0
         self._began = self._shown = time.monotonic()
+        self._first = (0, 0.0, self._began)
 
     def words(self, number: int) -> None:
         """Words read so far: a single document may take hours."""
@@ -97,14 +90,37 @@ class Progress:
                 self._tell()
                 yield document
         finally:
-            if self._shown > self._began:
-                print("\r\x1b[K", end="", file=sys.stderr)
+            self.wipe()
 
-    def _tell(self) -> None:
+    def share(self, documents: int, share: float) -> None:
+        """Documents that are done, and how much of the input that is, of 1."""
+        if not self._documents:
+            self._first = (documents, share, time.monotonic())
+        self._documents = documents
+        if not self._due():
+            return
+        first, before, began = self._first
+        rate = (documents - first) / max(self._shown - began, 1e-9)
+        told = f"{documents:,} documents, {share:.0%}, {rate:,.0f} a second"
+        if share > before:
+            told += f", {timedelta(seconds=round((1 - share) / (share - before) * (self._shown - began)))} left"
+        print(f"\r{told}\x1b[K", end="", file=sys.stderr, flush=True)
+
+    def wipe(self) -> None:
+        if self._shown > self._began:
+            print("\r\x1b[K", end="", file=sys.stderr)
+
+    def _due(self) -> bool:
         now = time.monotonic()
         if not self._show or now - self._shown <= _SECONDS_BETWEEN_COUNTS:
-            return
+            return False
         self._shown = now
+        return True
+
+    def _tell(self) -> None:
+        if not self._due():
+            return
+        now = self._shown
         of, number = ("words ", self._words) if self._words else ("", self._documents)
         read = f"{self._documents:,} documents" + (f", {self._words:,} words" if self._words else "")
         print(f"\r{read}, {number / (now - self._began):,.0f} {of}a second\x1b[K", end="", file=sys.stderr, flush=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TextIO, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, get_args
 
 import typer
 
@@ -21,16 +23,22 @@ from anyner.cli.choices import (
     call_choices,
     load_model,
 )
-from anyner.cli.output import Progress, check_writable, format_of, is_device, json_text, say, write_out
-from anyner.errors import AnynerError
+from anyner.cli.corpus import tell_problems
+from anyner.cli.output import Progress, check_writable, format_of, is_device, say, write_out
+from anyner.errors import AnynerError, json_text
 
 if TYPE_CHECKING:
+    from anyner.bulk.workers import Task
+    from anyner.cli.texts import Files
     from anyner.document import Document
+    from anyner.inference.recognizer import Recognizer
 
-OutputFormat = Literal["text", "jsonl", "brat", "html", "svg"]
-_BY_ENDING = {".txt": "text", ".jsonl": "jsonl", ".html": "html", ".htm": "html", ".svg": "svg"}
+OutputFormat = Literal["text", "jsonl", "parquet", "brat", "html", "svg"]
+_BY_ENDING = {".txt": "text", ".jsonl": "jsonl", ".parquet": "parquet", ".html": "html", ".htm": "html", ".svg": "svg"}
+_IN_PARTS = ("jsonl", "parquet")
+"""Formats of files that are written in parts, so that a run which was stopped can go on."""
 _WIDTH_OF_FILES = 100
-_FILE_ENDINGS = (".txt", ".jsonl", ".json", ".conll", ".ann", ".spacy", ".parquet", ".tsv", ".xml", ".gz", ".xz")
+_FILE_ENDINGS = (".txt", ".jsonl", ".parquet", ".json", ".conll", ".ann", ".spacy", ".parquet", ".tsv", ".xml", ".gz", ".xz")
 
 
 def predict(
@@ -38,7 +46,9 @@ def predict(
     *,
     files: Annotated[
         list[str] | None,
-        typer.Option("-i", "--input", metavar="FILE", help="A .txt file, a folder of them, or any corpus. Repeatable."),
+        typer.Option(
+            "-i", "--input", metavar="FILE", help="A .txt, .jsonl or .parquet file, a folder of them, or any corpus. Repeatable."
+        ),
     ] = None,
     model: Annotated[
         str | None, typer.Option("-m", "--model", metavar="MODEL", help="A folder, bundled name or hub id. Default: general-en.")
@@ -51,6 +61,7 @@ def predict(
         typer.Option("-o", "--output", metavar="OUT", help="A file, compressed if it ends in .gz or .xz; for brat a new folder."),
     ] = None,
     lines: Annotated[bool, typer.Option("--lines", help="Every line of stdin or of a .txt file is a document.")] = False,
+    column: Annotated[str, typer.Option(metavar="NAME", help="The column of texts of a .parquet file.")] = "text",
     overlap: OverlapOption = None,
     threshold: ThresholdOption = None,
     option: CallOption = None,
@@ -59,6 +70,12 @@ def predict(
     runtime: RuntimeOption = "auto",
     batch_tokens: Annotated[
         int | None, typer.Option(min=64, metavar="N", help="Most pieces in a batch, padding included.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="CPU processes, one thread each unless --threads says more.")
+    ] = None,
+    devices: Annotated[
+        str | None, typer.Option(metavar="A,B,…", help="A process on each of these devices, as in cuda:0,cuda:1.")
     ] = None,
 ) -> None:
     """Find entities in texts.
@@ -70,29 +87,92 @@ def predict(
       cat notes.txt | anyner predict - --lines --format jsonl > notes.jsonl
       anyner predict -i report.txt -i test.conll --model runs/demo -o found.html
       anyner predict -i reports.jsonl --model runs/demo --format brat -o found/
+      anyner predict -i notes/ -i more.parquet -o found.jsonl.gz --workers 8
+
+    Files of any size become .jsonl or .parquet; a run that was stopped goes on when it is given again.
     """
     _check_source(text, files or [])
     chosen = _checked_target(format, output)
     choices = call_choices(threshold, option, overlap)
-    recognizer = load_model(model, device, threads, runtime)
-    blank = next((label for label in recognizer.config.labels if len(label.split()) > 1), None)
-    if chosen == "brat" and blank is not None:
-        raise AnynerError(f"brat cannot hold the model's label {blank!r}, for the white space in it: choose another format")
+    if batch_tokens is not None:
+        choices["batch_tokens"] = batch_tokens
+    parts_of = output if chosen in _IN_PARTS and files and "-" not in files and output and not is_device(output) else None
+    processes = _processes(workers, devices, chosen, parts_of)
+    recognizer = load_model(model, device, threads or (1 if workers else None), runtime)
+    _check_labels(recognizer.config.labels, chosen)
 
-    from anyner.cli.texts import documents_of
+    from anyner.cli.texts import Files, documents_of
     from anyner.inference.streaming import UnknownWordsWarning
 
     mixed = output is None and sys.stdout.isatty()  # results on the same screen would be torn apart by a counter
     progress = Progress(show=sys.stderr.isatty() and not mixed)
-    documents = recognizer.stream(
-        documents_of(text, files or (), lines, recognizer.config.text.context),
-        batch_tokens=batch_tokens,
-        progress=progress.words,
-        **choices,
-    )
+    given = Files(files or (), lines=lines, context=recognizer.config.text.context, column=column)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknownWordsWarning)  # told at the end, in one line of our own
-        _write(_watched(progress.counted(documents)), chosen, output)
+        if parts_of is not None:
+            again = partial(load_model, model, threads=threads, runtime=runtime)
+            _write_parts(recognizer, given, parts_of, chosen, choices, progress=progress, processes=processes, again=again)
+        else:
+            documents = recognizer.stream(documents_of(text, given, lines), progress=progress.words, **choices)
+            _write(_watched(progress.counted(documents)), chosen, output)
+    tell_problems(given.problems)
+
+
+def _write_parts(
+    recognizer: Recognizer,
+    files: Files,
+    output: Path,
+    chosen: str,
+    choices: Mapping[str, Any],
+    *,
+    progress: Progress,
+    processes: Sequence[str | None],
+    again: Callable[[str | None], Recognizer],
+) -> None:
+    """Predicts files in chunks, on one output; by processes on these devices, or by this one. `again` loads the model there."""
+    from anyner.bulk.forms import Form, JsonLines, Parquet
+    from anyner.bulk.parts import Parts
+    from anyner.bulk.run import predict_chunks, run_identity
+    from anyner.bulk.workers import Done, Work, in_processes, in_this_process
+    from anyner.corpora.formats.arrow import PARQUET
+
+    if chosen == "parquet":
+        PARQUET.check_installed()
+    packed = output.suffix.lower() if output.suffix.lower() in (".gz", ".xz") else ""
+    form: Form = Parquet() if chosen == "parquet" else JsonLines(packed)
+    parts = Parts(output, run_identity(recognizer, files.identity, form.name + packed, choices))
+    if number := len(parts):
+        say(f"{output}: goes on with the unfinished output of an earlier run ({number} parts)", err=True)
+    work = Work(form, choices)
+
+    def do(tasks: Iterable[Task]) -> Iterator[Done]:
+        if processes:
+            return in_processes(recognizer, again, work, tasks, processes)
+        return in_this_process(recognizer, work, tasks)
+
+    began = time.monotonic()
+    done = predict_chunks(files.chunks(), parts, form, do, lambda so_far: progress.share(so_far.documents, files.share))
+    progress.wipe()
+    _tell_unread(done.documents, done.short, done.unknown, done.coverage)
+    seconds = time.monotonic() - began
+    say(f"{done.documents:,} documents in {seconds:,.0f} s -> {output}", err=True)
+
+
+def _processes(workers: int | None, devices: str | None, chosen: str, output: Path | None) -> list[str | None]:
+    """The devices of the processes that predict, None being a CPU; none for this process."""
+    if (workers or devices) and output is None:
+        raise AnynerError("--workers and --devices: give -i FILE and -o OUT.jsonl or OUT.parquet")
+    if workers and devices:
+        raise typer.BadParameter("give --workers or --devices, not both")
+    if chosen == "parquet" and output is None:
+        raise AnynerError("--format parquet: give -i FILE and -o OUT.parquet")
+    return [None] * workers if workers else [*devices.split(",")] if devices else []
+
+
+def _check_labels(labels: Iterable[str], chosen: str) -> None:
+    blank = next((label for label in labels if len(label.split()) > 1), None)
+    if chosen == "brat" and blank is not None:
+        raise AnynerError(f"brat cannot hold the model's label {blank!r}, for the white space in it: choose another format")
 
 
 def _check_source(text: str | None, files: list[str]) -> None:
@@ -137,6 +217,10 @@ def _watched(documents: Iterable[Document]) -> Iterator[Document]:
         least = min(least, document.coverage)
         unknown += mostly_unknown(document)
         yield document
+    _tell_unread(number, short, unknown, least)
+
+
+def _tell_unread(number: int, short: int, unknown: int, least: float) -> None:
     if short:
         say(f"{short} documents have words too long to be read whole (coverage {100 * least:.2f} % at least)", err=True)
     if unknown:

@@ -33,15 +33,14 @@ def pretrain(
       anyner pretrain recipe.yaml notes/ abstracts.txt -o runs/encoder --epochs 20
       anyner train recipe.yaml --set encoder.source=runs/encoder -o runs/model
     """
-    from anyner.cli.texts import documents_of
-    from anyner.document import Document
+    from anyner.cli.texts import Files
     from anyner.training.config import Recipe
     from anyner.training.pretraining import EPOCHS
     from anyner.training.pretraining import pretrain as run
     from anyner.training.processes import Interrupted
 
     ready = Recipe.read(recipe, changes or [])
-    more = [document for document in documents_of(None, texts or []) if isinstance(document, Document)]
+    more = Files(texts or []).all_documents()
     try:
         with listening(quiet) as listener:
             result = run(ready, output, more, epochs or EPOCHS, listener)

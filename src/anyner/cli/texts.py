@@ -6,43 +6,103 @@ import select
 import sys
 from collections.abc import Iterator, Sequence
 from io import UnsupportedOperation
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
-from anyner.cli.corpus import STDIN, check_there, read_corpus
+from anyner.bulk.chunks import Chunk, chunks_of, with_context
+from anyner.bulk.tables import parquet_chunks
+from anyner.cli.corpus import STDIN, check_there, read_corpus, tell_problems
 from anyner.cli.output import say
-from anyner.corpora.reading import is_corpus_folder
-from anyner.corpora.source_documents import neighbours_attached
-from anyner.corpora.textfiles import BYTE_ORDER_MARK, numbered_lines, whole_text
+from anyner.corpora.corpus import Problem, ProblemLog, grouped
+from anyner.corpora.formats.arrow import PARQUET
+from anyner.corpora.reading import is_corpus_folder, recognised
+from anyner.corpora.textfiles import BYTE_ORDER_MARK, Position, numbered_lines, whole_text
 from anyner.document import Document
 from anyner.errors import AnynerError, InvalidInputError
 from anyner.inference.pool import FLUSH, Flush
 
 _AT_ONCE = 65_536
 _TEXT_ENDINGS = (".txt", ".txt.gz", ".txt.xz")
+_PARQUET = ".parquet"
+_MORE_ENDINGS = (".jsonl", ".jsonl.gz", ".jsonl.xz", _PARQUET)
 
 
-def documents_of(text: str | None, files: Sequence[str], lines: bool = False, context: int = 0) -> Iterator[Document | Flush]:
-    """The documents in order, and FLUSH wherever the next line of stdin has yet to come.
+class Files:
+    """The documents of files, read one by one where their format allows it."""
 
-    With `lines` every line of stdin or of a text file is a document, empty ones included. A file that is not there is told
-    before any is read.
-    """
-    for name in files:
-        check_there(name)
+    def __init__(self, names: Sequence[str], *, lines: bool = False, context: int = 0, column: str = "text") -> None:
+        """With `lines` every line of a text file is a document, empty ones included. A file that is not there is told before any
+        is read."""
+        for name in names:
+            check_there(name)
+        self._lines, self._context, self._column = lines, context, column
+        self._names = [path for name in names for path in _files_in(name)]
+        self._sizes = [Path(name).stat().st_size if Path(name).is_file() else 0 for name in self._names]
+        self._position, self._before = Position(), 0
+        self.problems: list[Problem] = []
+        """Met so far."""
+
+    @property
+    def share(self) -> float:
+        """How much has been read, of 1."""
+        return min(1.0, (self._before + self._position.bytes) / max(1, sum(self._sizes)))
+
+    @property
+    def identity(self) -> list[list[str | int]]:
+        """What tells these files from others of the same name."""
+        known: list[list[str | int]] = []
+        for name in self._names:
+            path = Path(name)
+            there = path.exists()
+            known.append([str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] if there else [name])
+        return known
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The documents of files alone, in chunks."""
+        return chain.from_iterable(map(self._chunks_of, range(len(self._names))))
+
+    def documents(self) -> Iterator[Document | Flush]:
+        for place, name in enumerate(self._names):
+            if name == "-":
+                yield from _stdin(self._lines)
+            for chunk in () if name == "-" else self._chunks_of(place):
+                yield from chunk.documents
+
+    def all_documents(self) -> list[Document]:
+        """Read whole, the problems told."""
+        documents = [document for document in self.documents() if isinstance(document, Document)]
+        tell_problems(self.problems)
+        return documents
+
+    def _chunks_of(self, place: int) -> Iterator[Chunk]:
+        log, empty = ProblemLog(self._names[place]), True
+        for chunk in with_context(self._read(self._names[place], log), self._context):
+            empty = False
+            yield chunk
+        if empty and log.found:
+            raise AnynerError(f"{grouped(log.found)[0]}; nothing else could be read")
+        self.problems += log.found
+        self._before += self._sizes[place]
+
+    def _read(self, name: str, log: ProblemLog) -> Iterator[Chunk]:
+        path, self._position = Path(name), Position()
+        if name.lower().endswith(_TEXT_ENDINGS):
+            return chunks_of(_text_file(path, self._lines, log, self._position))
+        if path.suffix.lower() == _PARQUET and path.is_file():
+            PARQUET.check_installed()
+            return parquet_chunks(path, self._column, log, path.stem)
+        known = recognised(path) if path.exists() else None
+        if known is not None and known.texts is not None:
+            return chunks_of(known.texts(path, log, self._position))
+        return chunks_of(read_corpus(name).documents)
+
+
+def documents_of(text: str | None, files: Files, lines: bool = False) -> Iterator[Document | Flush]:
+    """The documents in order, and FLUSH wherever the next line of stdin has yet to come."""
     if text is not None:
         yield from _stdin(lines) if text == "-" else [Document(text)]
-    for name in files:
-        if name == "-":
-            yield from _stdin(lines)
-        elif name.lower().endswith(_TEXT_ENDINGS):
-            yield from _text_file(Path(name), lines)
-        elif texts := _texts_in(Path(name)):
-            for path in texts:
-                yield from _text_file(path, lines)
-        else:
-            corpus = read_corpus(name)
-            yield from neighbours_attached(corpus.documents, context) if context else corpus
+    yield from files.documents()
 
 
 def _stdin(lines: bool) -> Iterator[Document | Flush]:
@@ -86,24 +146,29 @@ def _more_is_there(stream: BinaryIO) -> bool:
         return False
 
 
+def _files_in(name: str) -> list[str]:
+    """The files of a folder of texts, else the name itself."""
+    return [str(path) for path in _texts_in(Path(name))] or [name]
+
+
 def _texts_in(folder: Path) -> list[Path]:
-    """The text files of a folder that holds no annotation; with .ann files it is a brat corpus."""
+    """The files of a folder that is no corpus, if there are texts."""
     if not folder.is_dir() or is_corpus_folder(folder):
         return []
     names = sorted(path.name for path in folder.iterdir())
-    texts = [name for name in names if name.lower().endswith(_TEXT_ENDINGS)]
+    texts = [name for name in names if name.lower().endswith((*_TEXT_ENDINGS, *_MORE_ENDINGS)) and (folder / name).is_file()]
     if texts and (others := [name for name in names if name not in texts]):
         shown = ", ".join(others[:3]) + (" …" if len(others) > 3 else "")
         say(f"{folder}: only its text files are read, not {shown} ({len(others)} in all)", err=True)
     return [folder / name for name in texts]
 
 
-def _text_file(path: Path, lines: bool) -> Iterator[Document]:
+def _text_file(path: Path, lines: bool, log: ProblemLog, position: Position) -> Iterator[Document]:
     name = path.name.split(".txt")[0]
     if not lines:
         yield _document(whole_text(path).removeprefix(BYTE_ORDER_MARK), name, str(path))
         return
-    for number, line in numbered_lines(path):
+    for number, line in numbered_lines(path, position, log.dropped):
         yield _document(line, f"{name}-{number}", f"{path}:{number}")
 
 

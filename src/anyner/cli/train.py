@@ -138,10 +138,9 @@ def _refit_recipe(folder: Path, recipe: Path | None, changes: list[str]) -> Reci
 
 
 def _documents(texts: list[str]) -> list[Document]:
-    from anyner.cli.texts import documents_of
-    from anyner.document import Document
+    from anyner.cli.texts import Files
 
-    return [document for document in documents_of(None, texts) if isinstance(document, Document)] if texts else []
+    return Files(texts).all_documents()
 
 
 def _run(recipe: Recipe, folder: Path, work: dict[str, Any], quiet: bool, note: str | None) -> TrainingResult:

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, get_args
 
+from anyner.corpora.textfiles import Position
 from anyner.document import Document
 from anyner.errors import AnynerError, InvalidInputError
 
@@ -131,6 +132,8 @@ class Format:
     """The package that it is read and written with, where that is not always installed."""
     reads_folders: bool = False
     writes_folder: bool = False
+    texts: Callable[[Path, ProblemLog, Position], Iterator[Document]] | None = None
+    """Reads documents without their entities one by one, if the whole need not be in memory for that."""
 
     def check_installed(self) -> None:
         """Refuses a format whose package is missing."""

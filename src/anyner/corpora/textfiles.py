@@ -35,11 +35,24 @@ _UNPACKED, _UNPACKED_RATIO = 1_000_000_000, 20
 """A packed file may unpack to so many bytes, or to so many times its own size if that is more. Text rarely packs that well."""
 
 
+class Position:
+    """How far a file has been read, in bytes of the file as it is, packed or not."""
+
+    def __init__(self) -> None:
+        self.file: IO[bytes] | None = None
+
+    @property
+    def bytes(self) -> int:
+        return 0 if self.file is None or self.file.closed else self.file.tell()
+
+
 @contextmanager
-def _bytes_of(path: Path) -> Iterator[IO[bytes]]:
+def _bytes_of(path: Path, position: Position | None = None) -> Iterator[IO[bytes]]:
     """The unpacked bytes of a file; packing is told from the first bytes, not from the name."""
     try:
         with path.open("rb") as plain:
+            if position is not None:
+                position.file = plain
             first = plain.read(max(map(len, _UNPACKERS)))
             plain.seek(0)
             unpacker = next((unpacker for mark, unpacker in _UNPACKERS.items() if first.startswith(mark)), None)
@@ -79,11 +92,22 @@ def _decoded(data: bytes, path: Path, first_line: int) -> str:
         raise AnynerError(f"{path}:{line}: not UTF-8 text (byte 0x{data[error.start]:02x})") from None
 
 
-def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Every line with its number from 1, without its line end; only LF and CRLF end a line."""
-    with _bytes_of(path) as stream:
+def numbered_lines(
+    path: Path, position: Position | None = None, bad: Callable[[int, str], object] | None = None
+) -> Iterator[tuple[int, str]]:
+    """Every line with its number from 1, without its line end; only LF and CRLF end a line.
+
+    A line that is not UTF-8 is an error, or left out if `bad` wants to hear of it.
+    """
+    with _bytes_of(path, position) as stream:
         for number, data in enumerate(stream, 1):
-            line = _decoded(data, path, number).removesuffix("\n").removesuffix("\r")
+            try:
+                line = _decoded(data, path, number).removesuffix("\n").removesuffix("\r")
+            except AnynerError as error:
+                if bad is None:
+                    raise
+                bad(number, str(error).removeprefix(f"{path}:{number}: "))
+                continue
             yield number, line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
 
 

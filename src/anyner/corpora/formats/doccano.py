@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from anyner.corpora.corpus import Format
-from anyner.corpora.formats.jsonl import documents_of
+from anyner.corpora.formats.jsonl import documents_of, texts_of
 from anyner.corpora.jsonfiles import FirstItem, Item, first_item, line_writer
 from anyner.corpora.regions import LINK
 from anyner.corpora.textform import TextRules
@@ -65,6 +65,7 @@ DOCCANO = Format(
     _recognises,
     keeps=frozenset({"ids"}),
     signature=True,
+    texts=texts_of,
 )
 DOCCANO_RELATIONS = Format(
     "doccano-relations",
@@ -74,4 +75,5 @@ DOCCANO_RELATIONS = Format(
     _recognises_relations,
     keeps=frozenset({"ids"}),
     signature=True,
+    texts=texts_of,
 )

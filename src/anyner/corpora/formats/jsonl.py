@@ -15,7 +15,7 @@ from anyner.corpora.jsonfiles import parsed
 from anyner.corpora.nertags import TagReader
 from anyner.corpora.regions import LINK, Link, Region, claims_of
 from anyner.corpora.tags import TaggedDocument, tags_to_entities
-from anyner.corpora.textfiles import chunk_writer, numbered_lines
+from anyner.corpora.textfiles import Position, chunk_writer, numbered_lines
 from anyner.corpora.textform import TextRules
 from anyner.corpora.wordform import WordRules, entities_in_words, words_of
 from anyner.document import Document
@@ -24,6 +24,7 @@ from anyner.errors import InvalidInputError
 _ENTITY_KEYS = ("entities", "spans", "label", "labels")
 _OTHER_ANNOTATION = ("ents", "ner", nertags.KEY, "tags", "iob", "annotations")
 """Keys in which other tools store entities that are not read here: reported, not dropped silently."""
+_NO_ANNOTATION = ("id", "text", "tokens", "words", "doc", "sentence", "before", "after")
 _LABEL_KEYS = ("label", "entity_group", "type")
 """Keys of an entity's label: ours, that of transformers pipelines, that of many corpora. The first wins."""
 _NOT_GOLD = ("reject", "ignore")
@@ -45,6 +46,18 @@ def _records(path: Path, log: ProblemLog) -> Iterator[Document | TaggedDocument]
             if (answer := item.get("answer")) in _NOT_GOLD:
                 raise InvalidInputError(f'a record with "answer": "{answer}" is not read')
             yield document_of(item, line, log, reader)
+
+
+def texts_of(path: Path, log: ProblemLog, position: Position) -> Iterator[Document]:
+    """The documents of JSON lines without their entities, one by one, whatever became of those."""
+    reader = TagReader(path, log)
+    for line, text in numbered_lines(path, position, log.dropped):
+        if not text.strip():
+            continue
+        with log.dropping(line):
+            item = {key: value for key, value in _item(text).items() if key in _NO_ANNOTATION}
+            document = document_of(item, line, log, reader)
+            yield document.bare if isinstance(document, TaggedDocument) else document
 
 
 def _item(text: str) -> dict[str, Any]:
@@ -235,7 +248,7 @@ def _recognises(_: Path, head: str) -> bool:
 
 
 _RULES = TextRules(scores=True)
-JSONL = Format("jsonl", documents_of, chunk_writer(_text_chunks), _RULES.fit, _recognises, keeps=EVERYTHING)
+JSONL = Format("jsonl", documents_of, chunk_writer(_text_chunks), _RULES.fit, _recognises, keeps=EVERYTHING, texts=texts_of)
 JSONL_TOKENS = Format(
     "jsonl-tokens",
     documents_of,
@@ -243,4 +256,5 @@ JSONL_TOKENS = Format(
     lambda document, log: WordRules().fit(_RULES.fit(document, log), log),
     lambda *_: False,
     keeps=EVERYTHING,
+    texts=texts_of,
 )

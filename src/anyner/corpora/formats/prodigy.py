@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from anyner.corpora.corpus import Format
-from anyner.corpora.formats.jsonl import documents_of
+from anyner.corpora.formats.jsonl import documents_of, texts_of
 from anyner.corpora.jsonfiles import Item, first_item, line_writer
 from anyner.corpora.textform import TextRules
 from anyner.corpora.wordform import entities_in_words, words_of
@@ -48,4 +48,5 @@ PRODIGY = Format(
     _recognises,
     keeps=frozenset({"ids", "scores", "words"}),
     signature=True,
+    texts=texts_of,
 )

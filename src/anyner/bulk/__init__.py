@@ -1,0 +1,1 @@
+"""Prediction on files of any size: in chunks, by several processes, resumable after a kill."""

@@ -1,0 +1,56 @@
+"""Documents in chunks: what one process predicts at a time and writes to one part of the output."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from anyner.corpora.source_documents import neighbours_attached
+from anyner.document import Document
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MOST_DOCUMENTS, MOST_CHARACTERS = 1000, 1_000_000
+"""Of a chunk. A larger document is a chunk of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    documents: tuple[Document, ...]
+    rows: pa.RecordBatch | None = None
+    """The rows of a table that the documents are the texts of."""
+
+
+def chunks_of(documents: Iterable[Document]) -> Iterator[Chunk]:
+    """The documents in order. Where chunks end depends on the documents alone."""
+    held: list[Document] = []
+    characters = 0
+    for document in documents:
+        if held and (len(held) == MOST_DOCUMENTS or characters + len(document.text) > MOST_CHARACTERS):
+            yield Chunk(tuple(held))
+            held, characters = [], 0
+        held.append(document)
+        characters += len(document.text)
+    if held:
+        yield Chunk(tuple(held))
+
+
+def with_context(chunks: Iterable[Chunk], sentences: int) -> Iterator[Chunk]:
+    """The chunks, their documents with neighbouring sentences from the same chunk, the one before and the one after."""
+    if not sentences:
+        yield from chunks
+        return
+    before: tuple[Document, ...] = ()
+    nothing = Chunk(())
+    for chunk, following in pairwise(_ended(chunks, nothing)):
+        pool = (*before, *following.documents)
+        yield Chunk(neighbours_attached(chunk.documents, sentences, pool), chunk.rows)
+        before = chunk.documents
+
+
+def _ended(chunks: Iterable[Chunk], end: Chunk) -> Iterator[Chunk]:
+    yield from chunks
+    yield end

@@ -1,0 +1,80 @@
+"""The unfinished output of a run: a folder of parts beside it, one for each chunk, so that a run can go on after a kill.
+
+A part is there whole or not at all. The output appears under its name when all parts are there, and the folder goes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from anyner.corpora.textfiles import temporary_beside
+from anyner.errors import AnynerError
+from anyner.storage.files import room_for, write_whole
+
+_ENDING, _JOURNAL = ".parts", "run.json"
+
+
+class Parts:
+    def __init__(self, output: Path, run: dict[str, Any]) -> None:
+        """`run` says what the output is made of: a folder of another run is refused."""
+        self.output, self.folder = output, output.with_name(output.name + _ENDING)
+        written = json.dumps(run, indent=1, sort_keys=True) + "\n"
+        journal = self.folder / _JOURNAL
+        if self.folder.exists():
+            self._check(journal, written)
+            return
+        self.folder.mkdir(parents=True)
+        write_whole(journal, lambda path: path.write_text(written, encoding="utf-8", errors="backslashreplace"))
+
+    def _check(self, journal: Path, written: str) -> None:
+        try:
+            old = journal.read_text(encoding="utf-8")
+        except OSError:
+            raise AnynerError(f"{self.folder}: is in the way: it holds no unfinished output") from None
+        if old != written:
+            there = _parsed(old)
+            differing = [key for key, value in _parsed(written).items() if there.get(key) != value]
+            raise AnynerError(
+                f"{self.folder}: holds the unfinished output of another run ({', '.join(differing)} differ): "
+                "delete it, or choose another output"
+            )
+
+    def __len__(self) -> int:
+        """Parts that are there."""
+        return sum(1 for path in self.folder.iterdir() if path.name.isdecimal())
+
+    def path(self, number: int) -> Path:
+        return self.folder / f"{number:09d}"
+
+    def join(self, number: int, joined: Callable[[Sequence[Path], Path], None]) -> None:
+        """Makes the output of the parts up to a number."""
+        write_whole(self.output, lambda temporary: joined([self.path(one) for one in range(number)], temporary))
+        away = temporary_beside(self.folder)
+        self.folder.rename(away)  # a kill in the middle of its removal must not leave a folder that seems to be a run's
+        shutil.rmtree(away, ignore_errors=True)
+
+
+def write_part(path: Path, fill: Callable[[Path], None]) -> None:
+    """Writes a part; when it is there, it is on the disk."""
+    temporary = temporary_beside(path)
+    with room_for(path):
+        try:
+            fill(temporary)
+            with temporary.open("rb") as file:
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def _parsed(written: str) -> dict[str, Any]:
+    try:
+        plain = json.loads(written)
+    except ValueError:
+        plain = {}
+    return plain if isinstance(plain, dict) else {}

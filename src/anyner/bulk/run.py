@@ -1,0 +1,51 @@
+"""From chunks to one output file, going on where an earlier run of the same work stopped."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from anyner.bulk.chunks import Chunk
+from anyner.bulk.forms import Form
+from anyner.bulk.parts import Parts
+from anyner.bulk.workers import Done, Task
+from anyner.inference.recognizer import Recognizer
+from anyner.version import __version__
+
+Told = Callable[[Done], object]
+
+
+def run_identity(recognizer: Recognizer, inputs: Any, form: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """What makes two runs the same: they would write the same bytes."""
+    model = hashlib.sha256(recognizer.config.model_dump_json().encode(errors="backslashreplace")).hexdigest()
+    runtime = type(recognizer.runtime).__name__ + ("" if recognizer.runtime.padded else " in int8")
+    settings = {key: value for key, value in chosen.items() if key != "batch_tokens"}
+    return {"anyner": __version__, "model": model, "runtime": runtime, "inputs": inputs, "form": form, "settings": settings}
+
+
+def predict_chunks(
+    chunks: Iterable[Chunk], parts: Parts, form: Form, do: Callable[[Iterable[Task]], Iterator[Done]], told: Told
+) -> Done:
+    """`do` predicts tasks in order; `told` hears after every chunk what is done so far, earlier runs included."""
+    number = 0
+    skipped: list[Done] = []
+
+    def tasks() -> Iterator[Task]:
+        nonlocal number
+        for chunk in chunks:
+            path = parts.path(number)
+            number += 1
+            if path.exists():
+                skipped.append(Done(len(chunk.documents)))
+            else:
+                yield Task(chunk, path)
+
+    done = Done(0)
+    for one in do(tasks()):
+        done = sum(skipped, done + one)
+        skipped.clear()
+        told(done)
+    done = sum(skipped, done)
+    parts.join(number, form.join)
+    return done

@@ -1,0 +1,60 @@
+"""Parquet files as chunks: the text of a column becomes a document, and the rows keep their other columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from anyner.bulk import chunks
+from anyner.bulk.chunks import Chunk
+from anyner.corpora.corpus import ProblemLog
+from anyner.document import Document
+from anyner.errors import AnynerError, InvalidInputError, first_line
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_ID = "id"
+
+
+def parquet_chunks(path: Path, column: str, log: ProblemLog, names: str) -> Iterator[Chunk]:
+    """A chunk for every thousand rows. `names` begins the ids of documents where there is no column of ids."""
+    import pyarrow as pa
+    from pyarrow.parquet import ParquetFile
+
+    row = 0
+    try:
+        with ParquetFile(path) as file:
+            schema = file.schema_arrow
+            known = schema.names
+            if column not in known:
+                raise AnynerError(f"{path}: no column {column!r}: name the one of texts with --column ({', '.join(known)})")
+            kind = schema.field(column).type
+            if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+                raise AnynerError(f"{path}: column {column!r} holds {kind}, not texts")
+            for rows in file.iter_batches(batch_size=chunks.MOST_DOCUMENTS):
+                yield Chunk(documents_of_rows(rows, column, log, row, names), rows)
+                row += len(rows)
+    except (pa.ArrowException, OSError) as error:
+        raise AnynerError(f"{path}: cannot be read: {first_line(error)}") from error
+
+
+def documents_of_rows(rows: pa.RecordBatch, column: str, log: ProblemLog, before: int, names: str) -> tuple[Document, ...]:
+    """A document for every row, an empty one where there is no text; `before` rows came before these."""
+    texts = rows.column(column).to_pylist()
+    ids = rows.column(_ID).to_pylist() if _ID in rows.schema.names else [None] * len(texts)
+    pairs = enumerate(zip(texts, ids, strict=True), before + 1)
+    return tuple(_document(text, own, log, row, names) for row, (text, own) in pairs)
+
+
+def _document(text: str | None, own: object, log: ProblemLog, row: int, names: str) -> Document:
+    name = f"{names}-{row}" if own is None else str(own)
+    if text is None:
+        log.kept(row, "no text: read as an empty one")
+    try:
+        return Document(text or "", id=name)
+    except InvalidInputError as error:
+        log.kept(row, f"{error}: read as an empty text")
+        return replace(Document(""), id=name)

@@ -1,0 +1,135 @@
+"""Processes that predict chunks: this one, several on CPUs that share the memory of one model, or one for each device."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import get_all_start_methods, get_context
+from multiprocessing.queues import SimpleQueue
+from pathlib import Path
+from typing import Any
+
+from anyner.bulk.chunks import Chunk
+from anyner.bulk.forms import Form
+from anyner.bulk.parts import write_part
+from anyner.errors import AnynerError
+from anyner.inference.recognizer import Recognizer
+from anyner.inference.streaming import mostly_unknown
+
+Load = Callable[[str | None], Recognizer]
+"""Loads the model on a device."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A chunk, and the file that its documents with their entities become."""
+
+    chunk: Chunk
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What is to tell of a predicted chunk."""
+
+    documents: int
+    short: int = 0
+    """Documents with words that were not read whole."""
+    unknown: int = 0
+    """Documents most of whose words are not in the vocabulary."""
+    coverage: float = 1.0
+    """The lowest."""
+
+    def __add__(self, other: Done) -> Done:
+        least = min(self.coverage, other.coverage)
+        return Done(self.documents + other.documents, self.short + other.short, self.unknown + other.unknown, least)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """How chunks are predicted and written; goes to every process."""
+
+    form: Form
+    chosen: Mapping[str, Any]
+    """What `Recognizer.stream` takes."""
+
+    def do(self, recognizer: Recognizer, task: Task) -> Done:
+        documents = list(recognizer.stream(task.chunk.documents, **self.chosen))
+        write_part(task.path, lambda path: self.form.write(documents, task.chunk.rows, path))
+        coverage = [document.coverage for document in documents]
+        short, unknown = sum(one < 1 for one in coverage), sum(map(mostly_unknown, documents))
+        return Done(len(documents), short, unknown, min(coverage, default=1.0))
+
+
+def in_this_process(recognizer: Recognizer, work: Work, tasks: Iterable[Task]) -> Iterator[Done]:
+    for task in tasks:
+        yield work.do(recognizer, task)
+
+
+def in_processes(
+    recognizer: Recognizer, load: Load, work: Work, tasks: Iterable[Task], devices: Sequence[str | None]
+) -> Iterator[Done]:
+    """One process for each device, `None` being a CPU; in the order of the tasks.
+
+    On CPUs the processes share the memory of the recognizer, where they can be forked. Others load the model themselves.
+    """
+    shared = not any(devices) and "fork" in get_all_start_methods()
+    context = get_context("fork" if shared else "spawn")
+    waiting = context.SimpleQueue()
+    for device in devices:
+        waiting.put(device)
+    setup = _Setup(recognizer if shared else load, work, os.getpid())
+    pool = ProcessPoolExecutor(len(devices), context, _begin, (setup, waiting))
+    running: deque[Future[Done]] = deque()
+    try:
+        for task in tasks:
+            running.append(pool.submit(_work, task))
+            if len(running) > 2 * len(devices):  # each has one to go on with
+                yield running.popleft().result()
+        while running:
+            yield running.popleft().result()
+    except BrokenProcessPool:
+        told = "a worker process ended, perhaps for lack of memory: the same command goes on where it stopped"
+        raise AnynerError(told) from None
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Setup:
+    model: Recognizer | Load
+    work: Work
+    parent: int
+
+
+_mine: tuple[Recognizer, Work] | None = None
+"""What a worker process works with."""
+
+
+def _begin(setup: _Setup, devices: SimpleQueue[str | None]) -> None:
+    global _mine  # noqa: PLW0603
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process is told as well, and ends its workers
+    threading.Thread(target=_end_with, args=(setup.parent,), daemon=True).start()
+    device = devices.get()
+    _mine = setup.model if isinstance(setup.model, Recognizer) else setup.model(device), setup.work
+
+
+def _end_with(parent: int) -> None:
+    """Ends this process when its parent is gone: a killed parent cannot do it."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
+
+
+def _work(task: Task) -> Done:
+    if _mine is None:
+        raise RuntimeError("a worker process without a model")
+    recognizer, work = _mine
+    return work.do(recognizer, task)

@@ -1,0 +1,88 @@
+"""`anyner predict -i FILE -o OUT`: files of any size and kind, one output in their order, bad lines told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from command_line import anyner_command
+
+import anyner
+from anyner.bulk import chunks
+from anyner.corpora.synthetic import synthetic
+from anyner.inference.recognizer import Recognizer
+
+TEXTS = [document.text for document in synthetic(60, contiguous=True, split="test")]
+
+
+@pytest.fixture(scope="module")
+def recognizer(tiny_model: Path) -> Recognizer:
+    return anyner.load(tiny_model, device="cpu", threads=1)
+
+
+@pytest.fixture
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunks, "MOST_DOCUMENTS", 7)
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def expected(recognizer: Recognizer, texts: list[str]) -> list[Any]:
+    return [document.to_json()["entities"] for document in recognizer.predict(texts)]
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize("ending", [".jsonl", ".jsonl.gz", ".jsonl.xz", ".parquet"])
+def test_files_of_all_kinds_become_one_output_in_order(
+    tiny_model: Path, recognizer: Recognizer, tmp_path: Path, ending: str
+) -> None:
+    lines, more = tmp_path / "in" / "a.txt", tmp_path / "in" / "b.jsonl"
+    lines.parent.mkdir()
+    lines.write_text("\n".join(TEXTS[:20]), encoding="utf-8")
+    more.write_text("".join(json.dumps({"id": place, "text": text}) + "\n" for place, text in enumerate(TEXTS[20:])), "utf-8")
+    out = tmp_path / f"out{ending}"
+    answer = anyner_command("predict", "-i", lines.parent, "--lines", "-m", tiny_model, "-o", out)
+    assert answer.code == 0, answer.err
+    items = pq.read_table(out).to_pylist() if ending == ".parquet" else [one.to_json() for one in anyner.read(out)]
+    assert [item["text"] for item in items] == TEXTS
+    found = [[(one["label"], one["fragments"]) for one in item["entities"]] for item in items]
+    assert found == [[(one["label"], one["fragments"]) for one in own] for own in expected(recognizer, TEXTS)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", out.name], "no part is left"
+
+
+@pytest.mark.usefixtures("small_chunks")
+def test_a_table_keeps_its_columns_and_rows(tiny_model: Path, recognizer: Recognizer, tmp_path: Path) -> None:
+    texts: list[str | None] = [*TEXTS[:10], None, *TEXTS[10:20]]
+    table = pa.table({"when": pa.array(range(21), pa.timestamp("s")), "note": texts})
+    pq.write_table(table, tmp_path / "in.parquet")
+    out = tmp_path / "out.parquet"
+    answer = anyner_command("predict", "-i", tmp_path / "in.parquet", "--column", "note", "-m", tiny_model, "-o", out)
+    assert "in.parquet:11: no text" in answer.err
+    found = pq.read_table(out)
+    assert found.drop_columns(["entities"]).equals(pq.read_table(tmp_path / "in.parquet"))
+    entities = [[(one["label"], one["fragments"]) for one in own] for own in found["entities"].to_pylist()]
+    own = expected(recognizer, [text or "" for text in texts])
+    assert entities == [[(one["label"], one["fragments"]) for one in row] for row in own]
+    for column, why in (("text", "no column 'text'"), ("when", "not texts")):
+        anyner_command("predict", "-i", tmp_path / "in.parquet", "--column", column, "-m", tiny_model, "-o", out).assert_one_line(
+            why
+        )
+
+
+def test_bad_lines_are_told_and_counted_and_the_rest_is_predicted(tiny_model: Path, tmp_path: Path) -> None:
+    good = json.dumps({"text": TEXTS[0]}).encode()
+    (tmp_path / "in.jsonl").write_bytes(b"\n".join([good, b"{", good, b"\xff", b'{"text": 3}', good]))
+    answer = anyner_command("predict", "-i", tmp_path / "in.jsonl", "-m", tiny_model, "-o", tmp_path / "out.jsonl")
+    assert answer.code == 0 and len(lines_of(tmp_path / "out.jsonl")) == 3
+    assert "3 problems while reading (3 dropped)" in answer.err
+    assert all(f"in.jsonl:{line}: " in answer.err for line in (2, 4, 5))
+
+
+def test_workers_and_devices_need_files(tiny_model: Path, tmp_path: Path) -> None:
+    anyner_command("predict", "Rome", "-m", tiny_model, "--workers", 2).assert_one_line("--workers and --devices: give -i FILE")
