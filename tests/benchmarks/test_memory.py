@@ -18,6 +18,7 @@ def memory(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return import_module("memory")
 
 
+@pytest.mark.slow
 def test_memory_is_measured_in_a_new_process(memory: ModuleType, tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = memory._measured_apart(str(tiny_model), 1000, 4096)
     assert found.words >= 1000 and found.entities > 0 and found.coverage == 1.0

@@ -115,6 +115,7 @@ def test_a_holdout_keeps_documents_together_and_loses_none(script: Script, tmp_p
     assert {document.doc for document in train}.isdisjoint(document.doc for document in dev)
 
 
+@pytest.mark.slow
 def test_spans_steps_seeds_and_swaps_of_a_diffusion_model_are_measured(script: Script, corpus: Path, tmp_path: Path) -> None:
     recipe = Recipe.of(
         {
@@ -150,6 +151,7 @@ def test_spans_steps_seeds_and_swaps_of_a_diffusion_model_are_measured(script: S
     assert {sum(count for *_, count in step[key]) for step in refined["steps"] for key in ("spans", "answers")} == {60}
 
 
+@pytest.mark.slow
 def test_generation_is_measured_beside_its_rival(script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     documents = synthetic(6, seed=8).documents
     for name, fewer in (("BEAMS", (1, 3)), ("SENTENCES", 4), ("REPEATS", 1)):

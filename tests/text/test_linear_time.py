@@ -60,7 +60,7 @@ def one_piece_each(words: Sequence[str]) -> list[Pieces]:
     return [(1,)] * len(words)
 
 
-@pytest.mark.parametrize("splitter", ["unicode", "cjk"])
+@pytest.mark.parametrize("splitter", ["cjk", pytest.param("unicode", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("unit", SCRIPTS.values(), ids=SCRIPTS.keys())
 def test_words_and_windows_take_linear_time(unit: str, splitter: SplitterName) -> None:
     def read(size: int) -> None:
