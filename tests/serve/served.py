@@ -31,6 +31,7 @@ class StandIn:
         self.gate.set()
         self.reached = threading.Event()
         self.batches: list[int] = []
+        self.batch_tokens = 2000
         self.config = SimpleNamespace(labels=LABELS, architecture="stand-in", weights_sha256="f" * 64)
 
     def decoding(

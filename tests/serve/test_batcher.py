@@ -67,7 +67,22 @@ def test_a_large_request_is_run_in_parts_between_others() -> None:
         small.add_done_callback(lambda _: done.append("small"))
         model.gate.set()
         await asyncio.gather(first, large, small)
-        assert model.batches == [1, 2, 2, 2, 1] and done == ["small", "large"]
+        assert model.batches == [1, 2, 1, 2, 2] and done == ["small", "large"]
+        batcher.close()
+
+    asyncio.run(run())
+
+
+def test_texts_of_like_length_share_a_batch_and_the_oldest_is_next() -> None:
+    async def run() -> None:
+        model = StandIn()
+        batcher = batcher_of(model, batch_characters=40)
+        texts = ["a" * length for length in (9, 30, 10, 2, 8, 31, 3)]
+        tasks = [await running(model, batcher), *[await started(batcher, text) for text in texts]]
+        model.gate.set()
+        found = await asyncio.gather(*tasks)
+        assert [one[0].text for one in found] == ["first", *texts]
+        assert model.batches == [1, 3, 1, 2, 1], "9, 10 and 8; 30; 2 and 3; 31"
         batcher.close()
 
     asyncio.run(run())
@@ -77,6 +92,7 @@ def test_a_full_queue_refuses_and_a_patient_request_waits() -> None:
     async def run() -> None:
         model = StandIn()
         batcher = batcher_of(model, queue_texts=4)
+        assert await batcher.predict([], CALL) == []
         first, second = await running(model, batcher), await started(batcher, "a", "b", "c")
         with pytest.raises(RefusedError, match="queue is full") as refused:
             await batcher.predict([Document("d")], CALL)
@@ -139,7 +155,7 @@ def test_a_text_that_breaks_the_model_fails_alone() -> None:
 def test_a_wait_collects_texts_and_ends_when_a_batch_is_full() -> None:
     async def run() -> None:
         model = StandIn()
-        batcher = batcher_of(model, batch_wait=1.0, batch_characters=20)
+        batcher = batcher_of(model, batch_wait=1.0, batch_characters=22)
         async with asyncio.timeout(0.9):  # full long before the wait is over
             await asyncio.gather(*[await started(batcher, "a" * 10), await started(batcher, "b" * 10)])
         assert model.batches == [2]

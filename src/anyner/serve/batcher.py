@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 from anyner.document import Document
@@ -17,6 +16,8 @@ from anyner.serve.refusal import RefusedError
 from anyner.serve.settings import ServeSettings
 
 _LONGEST_RETRY = 60
+_CHARACTERS_A_TOKEN = 4
+"""About, in most languages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +36,21 @@ class _Job:
     call: Call
     answer: asyncio.Future[list[Document]]
     characters: int
+    waiting: dict[int, Document]
+    """Documents that the model has not been given, by their places."""
     arrived: float = field(default_factory=time.monotonic)
-    taken: int = 0
-    """Documents that were given to the model."""
-    found: list[Document] = field(default_factory=list)
+    found: dict[int, Document] = field(default_factory=dict)
     dropped: bool = False
     """Nobody waits for the answer any more."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """Documents of one job that run together with those of others."""
+class _Text:
+    """A document of a job, at its place."""
 
     job: _Job
-    first: int
-    documents: Sequence[Document]
+    place: int
+    document: Document
 
 
 class _NobodyWaitsError(Exception):
@@ -59,8 +60,8 @@ class _NobodyWaitsError(Exception):
 class Batcher:
     """A bounded queue in front of one model.
 
-    Everything but the work itself happens in the event loop. A request of many texts is run in parts, and others have their turn
-    between two of them.
+    Everything but the work itself happens in the event loop. Each batch has the next text of the request whose turn it is, and
+    those of all requests that are most like it in length: they leave the least padding.
     """
 
     def __init__(self, recognizer: Recognizer, settings: ServeSettings, metrics: Metrics) -> None:
@@ -68,6 +69,7 @@ class Batcher:
         self.texts = self.characters = 0
         """Of jobs that wait or run."""
         self._settings, self._metrics = settings, metrics
+        self._batch = settings.batch_characters or _CHARACTERS_A_TOKEN * recognizer.batch_tokens
         self._changed = threading.Condition()  # guards the two below
         self._waiting: dict[_Job, None] = {}  # in the order of their turns
         self._closed = False
@@ -79,11 +81,13 @@ class Batcher:
     async def predict(self, documents: Sequence[Document], call: Call, *, patient: bool = False) -> list[Document]:
         """The documents with their entities. With a full queue a request is refused, and a patient one waits."""
         characters = sum(len(document.text) for document in documents)
+        if not documents:
+            return []
         if patient:
             await self._room(len(documents), characters)
         elif not self._fits(len(documents), characters, 1.0):
             raise RefusedError(503, "the queue is full: try again later", self.retry_after)
-        job = _Job(documents, call, asyncio.get_running_loop().create_future(), characters)
+        job = _Job(documents, call, asyncio.get_running_loop().create_future(), characters, dict(enumerate(documents)))
         self.texts += len(documents)
         self.characters += characters
         try:
@@ -126,10 +130,10 @@ class Batcher:
             await self._freed.wait()
 
     def _work(self) -> None:
-        while parts := self._next():
-            self._run(parts)
+        while texts := self._next():
+            self._run(texts)
 
-    def _next(self) -> list[_Part]:
+    def _next(self) -> list[_Text]:
         """What runs next; nothing once the batcher is closed."""
         wait = self._settings.batch_wait
         with self._changed:
@@ -138,58 +142,62 @@ class Batcher:
                     self._changed.wait()
                     continue
                 left = next(iter(self._waiting)).arrived + wait - time.monotonic() if wait else 0.0
-                if left <= 0 or sum(job.characters for job in self._waiting) >= self._settings.batch_characters:
+                if left <= 0 or sum(job.characters + len(job.documents) for job in self._waiting) >= self._batch:
                     break
                 self._changed.wait(left)
-            return list(self._take())
+            return self._take() if self._waiting else []
 
-    def _take(self) -> Iterator[_Part]:
-        """Documents of the oldest job and of others with the same settings, as many as fit a batch."""
-        left = self._settings.batch_characters
-        key = next((job.call.key for job in self._waiting), None)
-        for job in [job for job in self._waiting if job.call.key == key]:
-            first = job.taken
-            while job.taken < len(job.documents) and left > 0:
-                left -= len(job.documents[job.taken].text) + 1
-                job.taken += 1
-            yield _Part(job, first, job.documents[first : job.taken])
-            del self._waiting[job]
-            if job.taken < len(job.documents):
-                self._waiting[job] = None  # behind the others
-            if left <= 0:
+    def _take(self) -> list[_Text]:
+        """A batch, in the order in which its texts arrived."""
+        job = next(iter(self._waiting))
+        length = len(next(iter(job.waiting.values())).text)
+        others = (one for one in self._waiting if one.call.key == job.call.key)
+        waiting = [_Text(one, place, document) for one in others for place, document in one.waiting.items()]
+        # in sorting, the job's own text stays before others of its length
+        ordered = sorted(range(len(waiting)), key=lambda number: abs(len(waiting[number].document.text) - length))
+        taken, longest = list[int](), 0
+        for number in ordered:
+            longest = max(longest, len(waiting[number].document.text) + 1)
+            if taken and longest * (len(taken) + 1) > self._batch:
                 break
+            taken.append(number)
+        chosen = [waiting[number] for number in sorted(taken)]
+        for text in chosen:
+            del text.job.waiting[text.place]
+        del self._waiting[job]
+        self._waiting[job] = None  # behind the others
+        self._waiting = {one: None for one in self._waiting if one.waiting}
+        return chosen
 
-    def _run(self, parts: Sequence[_Part]) -> None:
+    def _run(self, texts: Sequence[_Text]) -> None:
         """Runs a batch. Each job is answered as soon as its last document is found, while the model goes on with the others."""
 
         def go_on(_: int) -> None:
-            if all(part.job.dropped for part in parts):
+            if all(text.job.dropped for text in texts):
                 raise _NobodyWaitsError
 
         started = time.perf_counter()
-        documents = [document for part in parts for document in part.documents]
-        found = self.recognizer.stream(documents, progress=go_on, **parts[0].job.call.chosen)
+        found = self.recognizer.stream([text.document for text in texts], progress=go_on, **texts[0].job.call.chosen)
         done = 0
         try:
-            for part in parts:
-                part.job.found += islice(found, len(part.documents))
+            for text, document in zip(texts, found, strict=True):
+                text.job.found[text.place] = document
                 done += 1
-                if len(part.job.found) == len(part.job.documents):
-                    self._settle(part.job, None)
+                if len(text.job.found) == len(text.job.documents):
+                    self._settle(text.job, None)
         except _NobodyWaitsError:
             return
         except Exception as error:
-            if len(parts) == 1:
-                self._settle(parts[0].job, error)
+            if len(texts) == 1:
+                self._settle(texts[0].job, error)
                 return
-            for part in parts[done:]:  # one of them must not fail the others
-                del part.job.found[part.first :]
-                self._run([part])
+            for text in texts[done:]:  # one of them must not fail the others
+                self._run([text])
             return
         seconds = time.perf_counter() - started
-        speed = sum(len(document.text) for document in documents) / seconds
+        speed = sum(len(text.document.text) for text in texts) / seconds
         self._speed = 0.8 * self._speed + 0.2 * speed if self._speed else speed
-        self._metrics.batch(len(documents), seconds)
+        self._metrics.batch(len(texts), seconds)
 
     def _settle(self, job: _Job, error: Exception | None) -> None:
         """Hands an answer to the event loop."""
@@ -198,7 +206,7 @@ class Batcher:
             if job.answer.done():
                 return
             if error is None:
-                job.answer.set_result(job.found)
+                job.answer.set_result([job.found[place] for place in range(len(job.documents))])
             else:
                 job.answer.set_exception(error)
 

@@ -17,8 +17,8 @@ class ServeSettings(Settings):
     """Names by which the server may be called; none: any. Keeps other web pages from reaching a server on this machine."""
     batch_wait: float = Field(default=0.0, ge=0.0, le=1.0)
     """Seconds a text waits for others to share its batch. Texts that arrive while a batch runs share the next one anyway."""
-    batch_characters: int = Field(default=8_000, ge=1)
-    """Characters of the texts that are handed to the model at once, as far as whole texts allow."""
+    batch_characters: int | None = Field(default=None, ge=1)
+    """Characters of a batch, padding included; None: about as many as the model reads at once where it runs."""
     body_bytes: int = Field(default=4_000_000, ge=1)
     """Largest body of a request; of NDJSON the longest line."""
     all_bodies_bytes: int = Field(default=100_000_000, ge=1)
