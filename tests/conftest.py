@@ -20,6 +20,14 @@ settings.load_profile("quick")
 
 
 @pytest.fixture
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bulk prediction in chunks of seven documents."""
+    from anyner.bulk import chunks
+
+    monkeypatch.setattr(chunks, "MOST_DOCUMENTS", 7)
+
+
+@pytest.fixture
 def checkpoint_every(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Makes trainings of this process write a checkpoint every so many steps, not every five minutes."""
     from anyner.training.loop import Trainer

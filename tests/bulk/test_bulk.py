@@ -36,11 +36,6 @@ def recognizer(tiny_model: Path) -> Recognizer:
     return anyner.load(tiny_model, device="cpu", threads=1)
 
 
-@pytest.fixture
-def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunks, "MOST_DOCUMENTS", 7)
-
-
 @given(st.lists(st.integers(0, 12)), st.integers(1, 5), st.integers(1, 20))
 def test_chunks_are_runs_of_the_documents_within_limits(sizes: list[int], most: int, characters: int) -> None:
     with pytest.MonkeyPatch.context() as patch:

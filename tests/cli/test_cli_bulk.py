@@ -12,7 +12,6 @@ import pytest
 from command_line import anyner_command
 
 import anyner
-from anyner.bulk import chunks
 from anyner.corpora.synthetic import synthetic
 from anyner.inference.recognizer import Recognizer
 
@@ -22,11 +21,6 @@ TEXTS = [document.text for document in synthetic(60, contiguous=True, split="tes
 @pytest.fixture(scope="module")
 def recognizer(tiny_model: Path) -> Recognizer:
     return anyner.load(tiny_model, device="cpu", threads=1)
-
-
-@pytest.fixture
-def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chunks, "MOST_DOCUMENTS", 7)
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TYPE_CHECKING
 
 from anyner.corpora.source_documents import neighbours_attached
@@ -44,13 +44,7 @@ def with_context(chunks: Iterable[Chunk], sentences: int) -> Iterator[Chunk]:
         yield from chunks
         return
     before: tuple[Document, ...] = ()
-    nothing = Chunk(())
-    for chunk, following in pairwise(_ended(chunks, nothing)):
+    for chunk, following in pairwise(chain(chunks, [Chunk(())])):
         pool = (*before, *following.documents)
         yield Chunk(neighbours_attached(chunk.documents, sentences, pool), chunk.rows)
         before = chunk.documents
-
-
-def _ended(chunks: Iterable[Chunk], end: Chunk) -> Iterator[Chunk]:
-    yield from chunks
-    yield end

@@ -43,10 +43,9 @@ class JsonLines:
                 file.write((json_text(document.to_json()) + "\n").encode())
 
     def join(self, parts: Sequence[Path], path: Path) -> None:
-        with path.open("wb") as whole:
-            if not parts:
-                with packing(path, self.packed):
-                    return
+        if not parts:
+            self.write((), None, path)
+        with path.open("ab") as whole:
             for part in parts:
                 with part.open("rb") as file:
                     shutil.copyfileobj(file, whole, 1 << 20)
