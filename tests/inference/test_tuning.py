@@ -73,6 +73,14 @@ def test_the_middle_of_a_stretch_and_not_of_two() -> None:
     assert middle_place({**scores, 3: Score(20, 20, 20)}) == 3
 
 
+def test_precision_counts_more_where_recall_has_less_weight() -> None:
+    many, sure = Score(10_000, 19_000, 10_000), Score(6_000, 8_000, 10_000)
+    assert (many.f1, sure.f1) == pytest.approx((0.69, 0.667), abs=0.001)
+    assert (many.f(0.5), sure.f(0.5)) == pytest.approx((0.625, 0.692), abs=0.001)
+    assert middle_place({0: many, 1: sure}) == 0
+    assert middle_place({0: many, 1: sure}, 0.5) == 1
+
+
 def test_without_anything_to_find_the_default_stays(recognizer: Recognizer) -> None:
     tuned = Tuner(recognizer, [Document("Pain in the knee."), Document("")]).tune()
     assert tuned.thresholds == {"score": 0.5}

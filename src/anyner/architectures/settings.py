@@ -50,7 +50,7 @@ class Threshold:
     default: float
     candidates: tuple[float, ...]
     tuned_on: Literal["all", "discontinuous"] = "all"
-    """Whose F1 is to be best: of all entities, or of the discontinuous ones, which hardly count among all."""
+    """Whose F is to be best: of all entities, or of the discontinuous ones, which hardly count among all."""
 
 
 class Options(Settings):

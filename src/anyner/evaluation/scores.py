@@ -39,7 +39,11 @@ class Score:
 
     @property
     def f1(self) -> float:
-        return ratio(2 * self.correct, self.predicted + self.gold)
+        return self.f(1.0)
+
+    def f(self, recall_weight: float) -> float:
+        """F, with recall counted so many times as much as precision: the square of its beta."""
+        return ratio((1 + recall_weight) * self.correct, self.predicted + recall_weight * self.gold)
 
     def __add__(self, other: Score) -> Score:
         return Score(self.correct + other.correct, self.predicted + other.predicted, self.gold + other.gold)

@@ -20,6 +20,9 @@ from anyner.text.windows import Window, WindowMerger
 _FEW = 20
 """Try all candidates of a threshold up to this number."""
 
+RECALL_WEIGHTS = {"all": 1.0, "discontinuous": 0.5}
+"""What counts for a threshold is F1, but of discontinuous entities precision twice: a wrong one also costs the F1 of all."""
+
 _Key = tuple[str, Fragments]
 _Scores = Mapping[str, Score]
 """The scores of `all` entities and of the `discontinuous` ones, as `Threshold.tuned_on` names them."""
@@ -105,7 +108,8 @@ def tuned_on(parts: Sequence[DocumentsRead]) -> Tuned:
             place: _all_tried(parts, {**chosen, threshold.name: threshold.candidates[place]})
             for place in _looked_at(len(threshold.candidates))
         }
-        middle = middle_place({place: scores[threshold.tuned_on] for place, scores in tried.items()})
+        own = {place: scores[threshold.tuned_on] for place, scores in tried.items()}
+        middle = middle_place(own, RECALL_WEIGHTS[threshold.tuned_on])
         if middle is None:
             continue  # no candidate finds anything: keep the default
         chosen[threshold.name] = threshold.candidates[middle]
@@ -123,20 +127,20 @@ def _looked_at(count: int) -> list[int]:
     return sorted({*range(0, count, 1 if count <= _FEW else 2), count - 1})
 
 
-def middle_place(scores: Mapping[int, Score]) -> int | None:
-    """The middle of the range around the best candidate whose F1 is within its standard error; None if nothing is correct.
+def middle_place(scores: Mapping[int, Score], recall_weight: float = 1.0) -> int | None:
+    """The middle of the range around the best candidate whose F is within its standard error; None if nothing is correct.
 
     The best candidate itself is partly chance: on other documents the middle scores better, above all if dev is small.
     """
-    places = list(scores)
-    best = max(places, key=lambda place: scores[place].f1)
-    f1, gold = scores[best].f1, scores[best].gold
-    if not f1:
+    reached = {place: score.f(recall_weight) for place, score in scores.items()}
+    places = list(reached)
+    best = max(places, key=reached.__getitem__)
+    if not reached[best]:
         return None
-    least = f1 - math.sqrt(f1 * (1 - f1) / gold)
+    least = reached[best] - math.sqrt(reached[best] * (1 - reached[best]) / scores[best].gold)
     number = places.index(best)
     below, above = list(reversed(places[:number])), places[number + 1 :]
-    near = [list(takewhile(lambda place: scores[place].f1 >= least, side)) for side in (below, above)]
+    near = [list(takewhile(lambda place: reached[place] >= least, side)) for side in (below, above)]
     first, last = (side[-1] if side else best for side in near)
     return (first + last) // 2
 

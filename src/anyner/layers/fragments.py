@@ -6,6 +6,7 @@ entities of each label. `FragmentPairs` scores whether two fragments belong to o
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,6 +23,8 @@ from anyner.layers.spanpool import at_words
 Integers = NDArray[np.int64]
 DISTANCES = 16
 """Distances between two fragments that are told apart, all longer ones being one."""
+PRIOR = 0.01
+"""Initial probability of every pair: almost none is one entity, and learning that would disturb the encoder at first."""
 
 
 class FragmentPairs(nn.Module):
@@ -36,6 +39,7 @@ class FragmentPairs(nn.Module):
         self.hidden = nn.Linear(width, width)
         self.dropout = nn.Dropout(dropout)
         self.output = nn.Linear(width, labels)
+        nn.init.constant_(self.output.bias, math.log(PRIOR / (1 - PRIOR)))
 
     def forward(self, words: Tensor, pairs: Tensor) -> Tensor:
         """Of pairs (R, 5), sentence and the first and last words of both, in words (B, M, d): logits (R, C), float32."""
