@@ -15,12 +15,12 @@ from anyner.text.align import WordEntity
 SPAN_HEADS = ("biaffine", "locate_label", "diffusion_ner")
 
 
-@pytest.mark.parametrize("architecture", SPAN_HEADS)
+@pytest.mark.parametrize("architecture", [*SPAN_HEADS[:2], pytest.param("diffusion_ner", marks=pytest.mark.slow)])
 def test_sentences_of_all_shapes_are_learned_by_heart(architecture: str, tmp_path: Path) -> None:
     documents = synthetic(6, seed=4).documents
     # from scratch the denoiser learns faster without the weight that suits pretrained encoders
     head = {"span_classifier": {"loss_weight": 1}} if architecture == "diffusion_ner" else {}
-    learned = learned_by_heart(tmp_path, architecture, head, epochs=20, enough=0.9, contiguous=False, documents=documents)
+    learned = learned_by_heart(tmp_path, architecture, head, epochs=20, enough=0.97, contiguous=False, documents=documents)
     assert learned.best_f1 >= 0.9
     texts = [document.text for document in learned.documents]
     found = [{e.key for e in document.entities} for document in learned.recognizer.stream(texts, batch_tokens=64)]

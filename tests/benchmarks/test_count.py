@@ -88,6 +88,7 @@ def test_an_architecture_has_the_layers_that_no_other_imports(count: ModuleType,
     }
 
 
+@pytest.mark.slow
 def test_this_repository_is_counted(
     count: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -24,6 +24,7 @@ def run_here(command: Sequence[str], **_: object) -> subprocess.CompletedProcess
     return subprocess.CompletedProcess(command, 0, printed.getvalue())
 
 
+@pytest.mark.slow
 def test_it_measures_every_sentence_and_loading(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     module = import_module("latency")

@@ -50,7 +50,7 @@ def _fitted(one: Format, document: Document) -> tuple[Document | None, list[Prob
     return fitted, log.found
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(documents=st.lists(any_documents(), max_size=4))
 def test_what_a_format_can_hold_comes_back_equal(documents: list[Document]) -> None:
     for one in INSTALLED:
@@ -66,7 +66,7 @@ def test_what_a_format_can_hold_comes_back_equal(documents: list[Document]) -> N
                 _assert_same(before, after, one)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(document=any_documents())
 def test_what_a_format_cannot_hold_is_refused_or_told(document: Document) -> None:
     for one in INSTALLED:
@@ -114,13 +114,13 @@ def test_formats_of_any_shape_hold_nested_and_discontinuous(name: str, document:
     assert not _fitted(format_named(name), document)[1]
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(document=any_documents())
 def test_text_jsonl_holds_every_document(document: Document) -> None:
     assert not _fitted(format_named("jsonl"), document)[1]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(documents=st.lists(tame_documents("flat"), min_size=1, max_size=3), data=st.data())
 def test_a_damaged_file_gives_a_corpus_or_one_clear_line(documents: list[Document], data: st.DataObject) -> None:
     one = data.draw(st.sampled_from(INSTALLED))

@@ -144,6 +144,7 @@ def test_killed_at_some_operations_it_ends_the_same(tmp_path: Path) -> None:
     killed_everywhere(recipe_of("biaffine"), tmp_path, EVERY)
 
 
+@pytest.mark.slow
 def test_killed_again_while_it_resumes_it_ends_the_same(tmp_path: Path) -> None:
     recipe, whole = recipe_of("biaffine"), tmp_path / "whole"
     count = operations_of(recipe, whole)

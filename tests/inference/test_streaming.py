@@ -73,9 +73,9 @@ def test_many_texts_need_no_more_memory_than_few(recognizer: Recognizer) -> None
             pass
         return tracemalloc.get_traced_memory()[1]
 
-    few, many = peak(400), peak(1600)
+    few, many = peak(200), peak(800)
     tracemalloc.stop()
-    assert many - few < 250 * (1600 - 400)  # bytes: far less than a document and its window
+    assert many - few < 250 * (800 - 200)  # bytes: far less than a document and its window
 
 
 def test_documents_of_one_long_word_wait_by_their_characters(recognizer: Recognizer) -> None:

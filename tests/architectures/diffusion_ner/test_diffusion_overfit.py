@@ -70,6 +70,7 @@ def test_a_seed_is_a_sample_and_samples_agree_in_a_score(learned: Learned) -> No
         assert recognizer.predict(texts) == once
 
 
+@pytest.mark.slow
 def test_seventy_three_sentences_teach_something(tmp_path: Path) -> None:
     """So small a corpus, of which the authors' code learns nothing."""
     recipe = Recipe.of(

@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
+import pytest
 from by_heart import learned_by_heart
 
 import anyner
 from anyner.evaluation.evaluate import evaluate_documents
 
 
+@pytest.mark.slow
 def test_the_papers_method_learns_four_sentences_by_heart(tmp_path: Path) -> None:
     assert learned_by_heart(tmp_path, "set_gner", {"preset": "paper", "layers": 1}, epochs=14, contiguous=False).best_f1 == 1.0
 
