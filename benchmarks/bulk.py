@@ -1,0 +1,158 @@
+"""What a long bulk prediction needs: memory and rate over its time, and whether a run that was killed ends with the same bytes.
+
+python benchmarks/bulk.py -o benchmarks/results/bulk.json
+
+A tiny model of the synthetic corpus reads short texts with `anyner predict`, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import psutil
+from script import header, parser_of, run, write_result
+
+import anyner
+from anyner.bulk.chunks import MOST_DOCUMENTS
+from anyner.corpora.synthetic import synthetic
+
+RECIPE = {
+    "data": {"synthetic": {"contiguous": True, "sentences": 200}},
+    "architecture": "biaffine",
+    "encoder": {"source": "from_scratch", "scratch_width": 32, "pooling": "first", "lstm_layers": 0},
+    "training": {"epochs": 6, "encoder_lr": 5e-3, "head_lr": 5e-3},
+}
+LONGEST = 60
+"""Characters of a text."""
+KILLS = 3
+TENTHS, POINTS = 10, 200
+"""Parts of the run whose rates are told, and points of the curve that are kept."""
+EVERY = 0.25
+"""Seconds between two looks at the process."""
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    seconds: float
+    documents: int
+    megabytes: float
+    """Of the process and its workers; memory that they share counts once."""
+
+
+def write_texts(path: Path, number: int) -> None:
+    sentences = [document.text[:LONGEST] for document in synthetic(2000, contiguous=True).documents]
+    drawn = random.Random(0)
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps({"id": str(place), "text": drawn.choice(sentences)}) + "\n" for place in range(number))
+
+
+def command(model: Path, texts: Path, output: Path, workers: int) -> list[str]:
+    made = [sys.executable, "-m", "anyner", "predict", "-m", str(model), "-i", str(texts), "-o", str(output)]
+    return [*made, "--workers", str(workers)] if workers > 1 else made
+
+
+def looks(process: subprocess.Popen[bytes], output: Path) -> Iterator[Look]:
+    """Until the process ends. A part holds a full chunk, all but the last."""
+    parts, began, one = output.with_name(output.name + ".parts"), time.monotonic(), psutil.Process(process.pid)
+    while process.poll() is None:
+        try:
+            done = sum(1 for path in parts.iterdir() if path.name.isdecimal()) if parts.is_dir() else 0
+            own = sum(each.memory_full_info().pss for each in (one, *one.children(recursive=True)))
+            yield Look(time.monotonic() - began, done * MOST_DOCUMENTS, own / 1e6)
+        except (psutil.NoSuchProcess, FileNotFoundError):
+            pass  # it ends, or the parts are being joined
+        time.sleep(EVERY)
+
+
+def watched(made: Sequence[str], output: Path) -> list[Look]:
+    with subprocess.Popen(made, stderr=subprocess.DEVNULL) as process:
+        seen = list(looks(process, output))
+    if process.returncode:
+        raise SystemExit(f"{' '.join(made)} ended with {process.returncode}")
+    return seen
+
+
+def killed(made: Sequence[str], output: Path, number: int) -> list[int]:
+    """Runs it to its end, killed at random moments before; the documents that were done at each."""
+    drawn, at = random.Random(1), list[int]()
+    for share in sorted(drawn.uniform(0.05, 0.95) for _ in range(KILLS)):
+        with subprocess.Popen(made, stderr=subprocess.DEVNULL) as process:
+            for look in looks(process, output):
+                if look.documents >= share * number:
+                    time.sleep(drawn.uniform(0, 0.5))  # in the middle of a chunk
+                    for child in psutil.Process(process.pid).children(recursive=True):
+                        child.kill()
+                    process.kill()
+                    at.append(look.documents)
+                    break
+    subprocess.run(made, stderr=subprocess.DEVNULL, check=True)
+    return at
+
+
+def rates(seen: Sequence[Look], number: int) -> list[float]:
+    """Documents a second in each tenth of them."""
+    ends = [next(look for look in seen if look.documents >= number * tenth / TENTHS) for tenth in range(1, TENTHS)]
+    ends = [Look(seen[0].seconds, 0, 0.0), *ends, max(seen, key=lambda look: look.documents)]
+    return [round((end.documents - begin.documents) / (end.seconds - begin.seconds), 1) for begin, end in pairwise(ends)]
+
+
+def digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def measured(folder: Path, model: Path, few: int, many: int, workers: int) -> dict[str, Any]:
+    texts = {number: folder / f"{number}.jsonl" for number in (few, many)}
+    for number, path in texts.items():
+        write_texts(path, number)
+    small = watched(command(model, texts[few], folder / "few.jsonl", workers), folder / "few.jsonl")
+    large = watched(command(model, texts[many], folder / "many.jsonl", workers), folder / "many.jsonl")
+    kills = killed(command(model, texts[many], folder / "killed.jsonl", workers), folder / "killed.jsonl", many)
+    peaks = [max(look.megabytes for look in seen) for seen in (small, large)]
+    tenths = rates(large, many)
+    return {
+        "workers": workers,
+        "documents": [few, many],
+        "peak_megabytes": [round(peak, 1) for peak in peaks],
+        "memory_ratio": round(peaks[1] / peaks[0], 3),
+        "documents_a_second": round(many / large[-1].seconds, 1),
+        "documents_a_second_by_tenths": tenths,
+        "last_tenth_to_second": round(tenths[-1] / tenths[1], 3),
+        "killed_after_documents": kills,
+        "same_bytes_after_kills": digest(folder / "many.jsonl") == digest(folder / "killed.jsonl"),
+        "files_left": sorted(path.name for path in folder.iterdir() if path.name.startswith(("many", "killed"))),
+        "curve": [
+            {"seconds": round(look.seconds, 1), "documents": look.documents, "megabytes": round(look.megabytes, 1)}
+            for look in large[:: max(1, len(large) // POINTS)]
+        ],
+    }
+
+
+def main() -> None:
+    parser = parser_of(__doc__)
+    parser.add_argument("--few", type=int, default=10_000)
+    parser.add_argument("--many", type=int, default=1_000_000)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("-o", "--output")
+    arguments = parser.parse_args()
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        model = anyner.train(RECIPE, folder / "model").folder
+        result = measured(folder, model, arguments.few, arguments.many, arguments.workers)
+    print(json.dumps({key: value for key, value in result.items() if key != "curve"}, indent=1))
+    write_result({**header("bulk"), **result}, arguments.output)
+
+
+if __name__ == "__main__":
+    run(main)
