@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable, Iterator
 from typing import Any, cast
 
 import pytest
@@ -18,8 +19,8 @@ from anyner.serve.settings import ServeSettings
 CALL = Call(None, {})
 
 
-def batcher_of(model: StandIn, **limits: Any) -> Batcher:
-    return Batcher(cast(Recognizer, model), ServeSettings(**limits), Metrics())
+def batcher_of(model: StandIn, threads: int = 1, **limits: Any) -> Batcher:
+    return Batcher(cast(Recognizer, model), ServeSettings(**limits), Metrics(), threads)
 
 
 async def started(batcher: Batcher, *texts: str, call: Call = CALL, **how: Any) -> asyncio.Task[list[Document]]:
@@ -83,6 +84,33 @@ def test_texts_of_like_length_share_a_batch_and_the_oldest_is_next() -> None:
         found = await asyncio.gather(*tasks)
         assert [one[0].text for one in found] == ["first", *texts]
         assert model.batches == [1, 3, 1, 2, 1], "9, 10 and 8; 30; 2 and 3; 31"
+        batcher.close()
+
+    asyncio.run(run())
+
+
+class Stuck(StandIn):
+    """Waits at the gate for the text "first" alone."""
+
+    def stream(self, texts: Iterable[Document], **how: Any) -> Iterator[Document]:
+        documents = list(texts)
+        if documents[0].text != "first":
+            self.batches.append(len(documents))
+            return iter(documents)
+        return super().stream(documents, **how)
+
+
+def test_another_thread_goes_on_while_one_is_in_the_model() -> None:
+    async def run() -> None:
+        model = Stuck()
+        batcher = batcher_of(model, threads=2, batch_characters=10)
+        first = await running(model, batcher)
+        found = await asyncio.gather(*[await started(batcher, *["abcd"] * 5) for _ in range(20)])
+        assert [len(one) for one in found] == [5] * 20 and not first.done()
+        model.gate.set()
+        assert [one.text for one in await first] == ["first"]
+        assert sum(model.batches) == 101 and max(model.batches) == 2
+        assert batcher.texts == batcher.characters == 0
         batcher.close()
 
     asyncio.run(run())

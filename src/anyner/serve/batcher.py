@@ -1,4 +1,4 @@
-"""Micro-batches: texts of several requests run together, in the one thread that has the model."""
+"""Micro-batches: texts of several requests run together, in the threads that have the model."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from anyner.serve.metrics import Metrics
 from anyner.serve.refusal import RefusedError
 from anyner.serve.settings import ServeSettings
 
+THREADS = 2
+"""While one waits for the model, which works outside of Python, the other reads texts and decodes, and HTTP has its turn."""
 _LONGEST_RETRY = 60
 _CHARACTERS_A_TOKEN = 4
 """About, in most languages."""
@@ -64,7 +66,7 @@ class Batcher:
     those of all requests that are most like it in length: they leave the least padding.
     """
 
-    def __init__(self, recognizer: Recognizer, settings: ServeSettings, metrics: Metrics) -> None:
+    def __init__(self, recognizer: Recognizer, settings: ServeSettings, metrics: Metrics, threads: int = THREADS) -> None:
         self.recognizer = recognizer
         self.texts = self.characters = 0
         """Of jobs that wait or run."""
@@ -75,8 +77,8 @@ class Batcher:
         self._closed = False
         self._freed = asyncio.Event()
         self._speed = 0.0  # characters a second, of the last batches
-        self._thread = threading.Thread(target=self._work, name="model", daemon=True)
-        self._thread.start()
+        for _ in range(threads):
+            threading.Thread(target=self._work, name="model", daemon=True).start()
 
     async def predict(self, documents: Sequence[Document], call: Call, *, patient: bool = False) -> list[Document]:
         """The documents with their entities. With a full queue a request is refused, and a patient one waits."""
@@ -112,10 +114,10 @@ class Batcher:
         return min(_LONGEST_RETRY, 1 + int(self.characters / self._speed)) if self._speed else 1
 
     def close(self) -> None:
-        """Ends the thread once nothing waits."""
+        """Ends the threads once nothing waits."""
         with self._changed:
             self._closed = True
-            self._changed.notify()
+            self._changed.notify_all()
 
     def _fits(self, texts: int, characters: int, share: float) -> bool:
         settings = self._settings
@@ -145,7 +147,10 @@ class Batcher:
                 if left <= 0 or sum(job.characters + len(job.documents) for job in self._waiting) >= self._batch:
                     break
                 self._changed.wait(left)
-            return self._take() if self._waiting else []
+            taken = self._take() if self._waiting else []
+            if self._waiting:
+                self._changed.notify()  # there is work for another thread as well
+            return taken
 
     def _take(self) -> list[_Text]:
         """A batch, in the order in which its texts arrived."""
