@@ -161,6 +161,19 @@ def f1_by_shape(results: Results, path: Path) -> None:
     save(figure, axes, path)
 
 
+def bulk(result: Result, path: Path) -> None:
+    """Rate and memory of one long run of `anyner predict`, by the documents that are done."""
+    figure, panels = plt.subplots(1, 2, figsize=(7.6, 2.6))
+    rates = result["documents_a_second_by_tenths"]
+    panels[0].bar(range(1, len(rates) + 1), rates, color=ACCENT, width=0.7)
+    panels[0].set(xlabel="tenth of the documents", ylabel="documents a second")
+    curve = result["curve"]
+    panels[1].plot([point["documents"] / 1000 for point in curve], [point["megabytes"] for point in curve], color=ACCENT)
+    panels[1].set(xlabel="thousand documents", ylabel="memory, MB", ylim=(0, None))
+    panels[1].spines[["top", "right"]].set_visible(False)
+    save(figure, panels[0], path)
+
+
 def _shade(place: int, number: int) -> Any:
     """The colour of an architecture, from dark to light."""
     return mpl.colormaps["viridis"](0.1 + 0.8 * place / max(number - 1, 1))
@@ -183,6 +196,7 @@ PLOTS = (
     ("diffusion", "", steps_and_spans),
     ("refinement", "", refinement),
     ("growth", "", growth),
+    ("bulk", "", bulk),
 )
 """The kind of a results file, what is added to its name, and the plot."""
 
