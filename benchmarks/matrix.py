@@ -3,11 +3,13 @@
 python benchmarks/matrix.py train biaffine-genia-minilm-standard-seed0 --commit COMMIT    one training and its results file
 python benchmarks/matrix.py train set_gner+paper-genia-minilm-standard-seed0 --commit C    the published method, nothing added
 python benchmarks/matrix.py train biaffine-conll03_100-minilm-standard-seed0 --commit C     of 100 sentences, drawn with the seed
+python benchmarks/matrix.py try biaffine-genia-minilm-standard-seed0 e15 --set training.epochs=15    another rule, scored on dev
 python benchmarks/matrix.py all --commit COMMIT                                           every training that has no results yet
 python benchmarks/matrix.py list                                                          their names
 
 Corpora are in data/CORPUS, encoders in the folders of their names. What is chosen from a corpus is chosen by the rules of the
-commit, which every results file names: they were frozen there before test was read.
+commit, which every results file names: they were frozen there before test was read. They are chosen with `try`, which never
+reads test; its F1 is of the sentences of dev as they are in the file, as that of test is of those of test.
 """
 
 from __future__ import annotations
@@ -18,11 +20,12 @@ import re
 import sys
 import tempfile
 from argparse import Namespace
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from jobs import Job, run_jobs
@@ -36,7 +39,7 @@ from anyner.document import Document
 from anyner.errors import AnynerError
 from anyner.evaluation.evaluate import evaluate_documents
 from anyner.storage.files import EPOCHS, RECIPE
-from anyner.training.config import Recipe
+from anyner.training.config import Recipe, changed
 from anyner.training.data.splits import read_data
 from anyner.training.progress import TerminalListener
 from anyner.training.quality import train as train_with
@@ -51,6 +54,7 @@ COMPARED = ("genia", "cadec", "conll03")
 FEW = [*((corpus, number) for corpus in ("conll03", "cadec", "bc5cdr") for number in (20, 50, 100, 200, 500)), ("wikigold", 100)]
 """Corpora of which few sentences are drawn."""
 SEEDS = (0, 1, 2)
+Part = Literal["dev", "test"]
 GIGABYTES = {"mpnet": 23.0}
 """GPU memory of a training, 7 with other encoders."""
 
@@ -119,13 +123,27 @@ def train(arguments: Namespace) -> None:
     cell = Cell.named(arguments.name)
     if cell.sentences is not None:
         draw(cell)
-    test_of(cell.recipe)  # refuses a corpus without test documents before the training
+    part_of(cell.recipe, "test")  # refuses a corpus without test documents before the training
     with tempfile.TemporaryDirectory() as temporary, TerminalListener() as listener:
         folder = Path(arguments.keep or f"{temporary}/model")
         train_with(cell.recipe, folder, quality=cell.quality, listener=listener)
-        result = {**header("matrix"), "commit": arguments.commit, "cell": _about(cell), **_scored(folder)}
+        result = {**header("matrix"), "commit": arguments.commit, "cell": _about(cell), **_scored(folder, "test")}
     write(result, path := results_file(cell, arguments.output))
     print(f"{cell.name}: dev F1 {result['dev_f1']}, test F1 {result['test']['strict']['f1']:.4f} -> {path}")
+
+
+def attempt(arguments: Namespace) -> None:
+    """One training with some keys set, scored on dev: to choose the rules by."""
+    cell = Cell.named(arguments.name)
+    if cell.sentences is not None:
+        draw(cell)
+    recipe = Recipe.of(changed(cell.recipe.plain(), arguments.set), cell.name)
+    with tempfile.TemporaryDirectory() as temporary, TerminalListener() as listener:
+        folder = Path(temporary) / "model"
+        train_with(recipe, folder, quality=cell.quality, listener=listener)
+        result = {**header("attempt"), "cell": _about(cell), "set": arguments.set, **_scored(folder, "dev")}
+    write(result, path := Path(arguments.output) / f"tried-{cell.name}-{arguments.what}.json")
+    print(f"{cell.name} {arguments.what}: dev F1 {result['dev']['strict']['f1']:.4f} -> {path}")
 
 
 def draw(cell: Cell) -> None:
@@ -150,20 +168,20 @@ def _about(cell: Cell) -> dict[str, Any]:
     return {name: getattr(cell, name) for name in ("architecture", "preset", "corpus", "sentences", "encoder", "quality", "seed")}
 
 
-def test_of(recipe: Recipe) -> tuple[Document, ...]:
-    test = read_data(recipe.data, recipe.text).test
-    if not test:
-        raise AnynerError(f"{recipe.data.folder}: has no test documents")
-    return tuple(test)
+def part_of(recipe: Recipe, part: Part) -> tuple[Document, ...]:
+    documents: Sequence[Document] = getattr(read_data(recipe.data, recipe.text), part)
+    if not documents:
+        raise AnynerError(f"{recipe.data.folder}: has no {part} documents")
+    return tuple(documents)
 
 
-def _scored(folder: Path) -> dict[str, Any]:
-    """What was chosen, how the training went, and the scores on test: of the model, and of its span classifier alone."""
+def _scored(folder: Path, part: Part) -> dict[str, Any]:
+    """What was chosen, how the training went, and the scores on a part: of the model, and of its span classifier alone."""
     epochs = [json.loads(line) for line in (folder / EPOCHS).read_text(encoding="utf-8").splitlines()]
     best = max(epochs, key=lambda epoch: epoch["dev_f1"] or 0.0)
     recipe, recognizer = Recipe.read(folder / RECIPE), anyner.load(folder)
-    gold = with_neighbours(recognizer, test_of(recipe))
-    scored = {"test": evaluate_documents(gold, list(recognizer.stream(gold))).to_json()}
+    gold = with_neighbours(recognizer, part_of(recipe, part))
+    scored = {part: evaluate_documents(gold, list(recognizer.stream(gold))).to_json()}
     if recognizer.model.head.span_classifier is not None:
         alone = recognizer.stream(gold, options={"span_classifier_alone": True})
         scored["span_classifier_alone"] = evaluate_documents(gold, list(alone)).to_json()
@@ -200,10 +218,16 @@ def show(arguments: Namespace) -> None:
 def main() -> None:
     parser = parser_of(__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, work in (("train", train), ("all", everything), ("list", show)):
+    for name, work in (("train", train), ("try", attempt), ("all", everything), ("list", show)):
         own = commands.add_parser(name, help=work.__doc__, description=work.__doc__)
         own.set_defaults(work=work)
         if work is show:
+            continue
+        if work is attempt:
+            own.add_argument("name", help="ARCHITECTURE-CORPUS-ENCODER-QUALITY-seedN")
+            own.add_argument("what", help="a word for what is tried, for the name of the results file")
+            own.add_argument("--set", action="append", default=[], help="KEY=VALUE of the recipe")
+            own.add_argument("-o", "--output", default="runs/tried", help="folder of the results files")
             continue
         own.add_argument("--commit", required=True, help="of the code that is run, to be noted")
         own.add_argument("-o", "--output", default=str(RESULTS), help="folder of the results files")

@@ -49,14 +49,17 @@ def test_a_cell_is_trained_and_scored(tmp_path: Path, monkeypatch: pytest.Monkey
     folder.mkdir(parents=True)
     name = "locate_label-small-from_scratch-fast-seed3"
     command = ("matrix.py", "train", name, "--commit", "abc", "-o", "out")
-    for part, number in (("train", 12), ("dev", 4), ("test", 4)):
+    for part, number in (("train", 12), ("dev", 4), ("test", 5)):
         if part == "test":
             assert told_at_the_end(*command) == "matrix.py: data/small: has no test documents"
+            assert not told_at_the_end("matrix.py", "try", name, "few", "--set", "training.epochs=1", "-o", "out")
+            tried = json.loads(Path(f"out/tried-{name}-few.json").read_text(encoding="utf-8"))
+            assert tried["dev"]["documents"] == 4 and "test" not in tried and tried["recipe"]["training"]["epochs"] == 1
         anyner.write(synthetic(number, contiguous=True, split=part).documents, str(folder / f"{part}.jsonl"), "jsonl")
     assert not told_at_the_end(*command)
     told = json.loads(Path(f"out/matrix-{name}.json").read_text(encoding="utf-8"))
     assert told["commit"] == "abc" and told["cell"]["seed"] == 3 == told["recipe"]["training"]["seed"]
-    assert told["test"]["documents"] == told["span_classifier_alone"]["documents"] == 4
+    assert told["test"]["documents"] == told["span_classifier_alone"]["documents"] == 5
     assert told["recipe"]["training"]["epochs"] == 2  # what was chosen is there
 
 
