@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+import shutil
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,9 +17,9 @@ from anyner.inference import RuntimeName
 from anyner.inference.config import ModelConfig, Precision
 from anyner.inference.recognizer import Recognizer
 from anyner.storage.bundled import BUNDLED, bundled_folder, bundled_names
-from anyner.storage.files import CONFIG, WEIGHTS
+from anyner.storage.files import CONFIG, WEIGHTS, room_for
 from anyner.storage.format import upgraded
-from anyner.storage.graph import FILES, INDEX, Graph, graph_of
+from anyner.storage.graph import FILES, INDEX, Graph, graph_of, remove_graph
 
 if TYPE_CHECKING:
     import torch
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
 _LARGEST = {"head": 100_000, "encoder": 1_000_000, "text": 1_000_000, "options": 1_000}
 """Of the numbers in a model's settings: options say how much is computed for each sentence, and a call may ask for more."""
 _LOOKED_AT = 4 << 20
-_HUB_FILES = [CONFIG, WEIGHTS, "tokenizer.json", "tokenizer_config.json", SHAPES, INDEX, FILES]
+MODEL_FILES = (CONFIG, WEIGHTS, "tokenizer.json", "tokenizer_config.json", SHAPES, INDEX, FILES)
+"""Patterns of the files that loading reads."""
 
 
 def load(
@@ -116,7 +118,7 @@ def find(name: str | Path) -> Path:
         from huggingface_hub import snapshot_download  # slow to import
 
         try:
-            return Path(snapshot_download(str(name), allow_patterns=_HUB_FILES))
+            return Path(snapshot_download(str(name), allow_patterns=list(MODEL_FILES)))
         except Exception as error:  # the hub client raises many kinds, all with many lines
             raise AnynerError(
                 f"{name}: no such folder, and it could not be downloaded from the Hugging Face Hub: {first_line(error)}"
@@ -134,6 +136,19 @@ def is_model_folder(folder: Path) -> bool:
         return False
     with path.open("rb") as file:
         return b'"anyner_version"' in file.read(_LOOKED_AT)
+
+
+def copy_model(folder: Path, target: Path) -> None:
+    """The files of a model that loading reads; without its config, which comes last, there is no model."""
+    if target.is_dir() and target.samefile(folder):
+        return
+    target.mkdir(parents=True, exist_ok=True)
+    (target / CONFIG).unlink(missing_ok=True)
+    remove_graph(target)
+    files = [path for pattern in MODEL_FILES for path in folder.glob(pattern)]
+    for path in sorted(files, key=lambda path: path.name == CONFIG):
+        with room_for(target / path.name):
+            shutil.copyfile(path, target / path.name)
 
 
 def read_config(folder: Path) -> ModelConfig:

@@ -1,0 +1,144 @@
+"""The spaCy component `anyner`: `nlp.add_pipe("anyner", config={"model": …})`.
+
+spaCy finds the factory by the entry point of the package. Every span begins and ends with a token of spaCy.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from spacy.language import Language
+from spacy.tokens import Doc, Span, SpanGroup
+
+from anyner.document import Document, Entity, unchecked_entity
+from anyner.errors import AnynerError
+from anyner.inference import RuntimeName
+from anyner.inference.recognizer import Recognizer
+from anyner.overlap import checked_policy, resolve
+from anyner.storage.load import copy_model, find, load
+from anyner.text.align import to_words
+
+NAME = "anyner"
+DEFAULTS: dict[str, Any] = {
+    "model": "general-en",
+    "spans_key": NAME,
+    "ents": "flat",
+    "words": "tokens",
+    "overlap": None,
+    "thresholds": None,
+    "runtime": "auto",
+    "device": None,
+}
+_FOLDER = "model"
+"""Of the model inside the folder of the component."""
+
+
+class SpacyComponent:
+    """Puts entities into a span group with their scores, non-overlapping ones into `doc.ents`, and all into `doc._.anyner`."""
+
+    def __init__(
+        self,
+        nlp: Language,
+        name: str,
+        *,
+        model: str,
+        spans_key: str,
+        ents: str | None,
+        words: str,
+        overlap: str | None,
+        thresholds: dict[str, float] | None,
+        runtime: RuntimeName,
+        device: str | None,
+    ) -> None:
+        """`ents`: the overlap policy of `doc.ents`; None leaves them alone. `words`: `tokens`, the model reads spaCy's tokens as
+        its words; `model`, those of its own splitter, and what it finds is widened to whole tokens. The others are those of
+        `anyner.load` and `predict`."""
+        if words not in ("tokens", "model"):
+            raise AnynerError(f"words: expected tokens or model, got {words!r}")
+        self.model, self.spans_key, self.words = model, spans_key, words
+        self.ents = None if ents is None else checked_policy(ents)
+        self._chosen: dict[str, Any] = {"overlap": overlap, "thresholds": thresholds}
+        self._runtime, self._device = runtime, device
+        self._loaded: tuple[int, Recognizer] | None = None
+
+    @property
+    def recognizer(self) -> Recognizer:
+        """Loaded when it is first needed, since `from_disk` brings a model of its own. A forked process loads it again, as
+        the threads of a runtime stay behind."""
+        if self._loaded is None or self._loaded[0] != os.getpid():
+            loaded = load(self.model, self._device, runtime=self._runtime)
+            self._loaded = os.getpid(), reading_given_words(loaded) if self.words == "tokens" else loaded
+        return self._loaded[1]
+
+    def __call__(self, doc: Doc) -> Doc:
+        return next(self.pipe([doc]))
+
+    def pipe(self, docs: Iterable[Doc], **_: object) -> Iterator[Doc]:
+        """`Recognizer.stream` makes its own batches, by the length of texts: spaCy's `batch_size` does not matter."""
+        waiting: deque[Doc] = deque()
+
+        def documents() -> Iterator[Document]:
+            for doc in docs:
+                waiting.append(doc)
+                yield document_of(doc)
+
+        for document in self.recognizer.stream(documents(), **self._chosen):
+            yield self._annotated(waiting.popleft(), document.entities)
+
+    def _annotated(self, doc: Doc, entities: tuple[Entity, ...]) -> Doc:
+        doc.user_data[NAME] = [[entity.label, entity.fragments, entity.score] for entity in entities]
+        placed = to_words(entities, [token.idx for token in doc], [token.idx + len(token) for token in doc]).entities
+        spans = {one: Span(doc, one.first, one.last + 1, one.label) for one in placed if len(one.fragments) == 1}
+        scores = {"scores": [one.score for one in spans]}
+        doc.spans[self.spans_key] = SpanGroup(doc, name=self.spans_key, spans=list(spans.values()), attrs=scores)
+        if self.ents is not None:
+            taken = {token.i for span in doc.ents for token in span}
+            kept = [spans[one] for one in resolve(list(spans), self.ents) if taken.isdisjoint(one.word_indices)]
+            doc.ents = [*doc.ents, *kept]
+        return doc
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """With a copy of the model: the folder of a pipeline needs nothing else."""
+        copy_model(find(self.model), Path(path) / _FOLDER)
+
+    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> SpacyComponent:
+        self.model, self._loaded = str(Path(path) / _FOLDER), None
+        return self
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """The name of the model. Its weights would make every copy as large as the model."""
+        return json.dumps({"model": self.model}).encode()
+
+    def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> SpacyComponent:
+        self.model, self._loaded = json.loads(data)["model"], None
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For processes that do not fork: they load the model themselves."""
+        return self.__dict__ | {"_loaded": None}
+
+
+def reading_given_words(recognizer: Recognizer) -> Recognizer:
+    """The same model, which reads the words that documents come with, even if it was trained on those of its splitter."""
+    text = recognizer.config.text.model_dump() | {"words": "given"}
+    return Recognizer(recognizer.runtime, recognizer.vocabulary, recognizer.config.updated({"text": text}, "text"))
+
+
+def document_of(doc: Doc) -> Document:
+    """The text with its tokens as words; tokens of white space are none."""
+    return Document(doc.text, words=tuple((token.idx, token.idx + len(token)) for token in doc if not token.is_space))
+
+
+def _entities(doc: Doc) -> tuple[Entity, ...]:
+    """What `doc._.anyner` gives. The Doc itself holds plain lists, with which it can be stored and sent."""
+    text, found = doc.text, doc.user_data.get(NAME, ())
+    return tuple(unchecked_entity(label, tuple(map(tuple, fragments)), score, source=text) for label, fragments, score in found)
+
+
+Doc.set_extension(NAME, getter=_entities, force=True)
+Language.factory(NAME, default_config=DEFAULTS, assigns=["doc.ents", "doc.spans", f"doc._.{NAME}"], func=SpacyComponent)
