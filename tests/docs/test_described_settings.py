@@ -103,7 +103,7 @@ def test_the_formats_page_lists_every_format() -> None:
 
 
 def test_the_layers_are_those_that_are_checked() -> None:
-    picture = next(block.code for block in blocks(read(ROOT / "CONTRIBUTING.md")) if block.code.startswith("cli "))
+    picture = next(block.code for block in blocks(read(ROOT / "CONTRIBUTING.md")) if block.code.startswith("integrations "))
     drawn = [
         word for line in picture.splitlines() for word in (line.split() if line.startswith("settings") else line.split()[:1])
     ]

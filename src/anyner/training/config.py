@@ -78,6 +78,9 @@ class DataConfig(Settings):
         return self
 
 
+TrackerName = Literal["tensorboard", "mlflow", "wandb"]
+
+
 class TrainingConfig(Settings):
     """Keys `by_rule` are chosen from the corpus unless a recipe has them (`auto.py`)."""
 
@@ -104,6 +107,8 @@ class TrainingConfig(Settings):
     seed: int = Field(default=0, ge=0, lt=2**63)
     precision: Precision = "auto"
     """Of matrix products; auto: bfloat16 on GPUs that have it."""
+    trackers: tuple[TrackerName, ...] = ()
+    """Experiment trackers that get losses and dev scores beside `metrics.jsonl`; each must be installed."""
 
 
 class RefitConfig(Settings):

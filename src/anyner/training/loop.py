@@ -21,6 +21,7 @@ from anyner.inference.recognizer import Recognizer
 from anyner.inference.torch_runtime import arithmetic
 from anyner.inference.tuning import Tuned, Tuner
 from anyner.storage.files import CONFIG, EPOCHS
+from anyner.training import trackers
 from anyner.training.checkpoint import CHECKPOINT_SECONDS, Place, has_checkpoint, hash_of, restore_checkpoint, write_checkpoint
 from anyner.training.config import TrainingConfig
 from anyner.training.data.passages import Passage, Passages, epoch_batches
@@ -229,6 +230,7 @@ class Trainer:
         )
         self.listener.epoch(record)
         self._metrics.add(record)
+        trackers.log(self.accelerator, record)
 
     def _checkpoint_due(self) -> bool:
         return time.monotonic() - self._saved > CHECKPOINT_SECONDS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from anyner.inference.torch_runtime import torch_recognizer
 from anyner.inference.tuning import Tuner
 from anyner.layers.span_classifier import SpanScores
 from anyner.model import NerModel
+from anyner.training import trackers
 from anyner.training.auto import STANDARD, Rules, completed, told
 from anyner.training.checkpoint import remove_checkpoint
 from anyner.training.config import Recipe, RefitConfig
@@ -64,7 +66,8 @@ def run(
     `data` replaces the documents that the recipe names; `rules` choose what it leaves open.
     """
     listener = listener or Listener()
-    accelerator = accelerator_of()
+    trackers.check_installed(recipe.training.trackers)
+    accelerator = accelerator_of(recipe.training.trackers, folder)
     given = recipe
     with ExitStack() as held:
         _claim(folder, resume, accelerator, held)
@@ -103,6 +106,8 @@ def run(
                 read_metrics(folder)  # refuses a folder without the best model so far
         if accelerator.is_main_process:
             begin_folder(folder, recipe)
+        trackers.start(accelerator, recipe, folder)
+        held.callback(trackers.finish, accelerator)
         outcome = trainer.train()
         if accelerator.is_main_process:
             best_model.finish(outcome)
@@ -170,11 +175,18 @@ def _thresholds(head: HeadConfig, refit: RefitConfig | None) -> dict[str, float]
     return {**known, **given}
 
 
-def accelerator_of() -> Accelerator:
+def accelerator_of(log_with: Sequence[str] = (), folder: Path | None = None) -> Accelerator:
+    """`log_with`: experiment trackers, of which TensorBoard writes to the folder."""
     # A head that alternates objectives leaves parameters without gradient in some steps. Buffers never change.
     several = DistributedDataParallelKwargs(find_unused_parameters=True, broadcast_buffers=False)
     # Its own mixed precision can be set only once in a process, so the loop does that part.
-    return Accelerator(cpu=not torch.cuda.is_available(), mixed_precision="no", kwargs_handlers=[several])
+    return Accelerator(
+        cpu=not torch.cuda.is_available(),
+        mixed_precision="no",
+        kwargs_handlers=[several],
+        log_with=list(log_with) or None,
+        project_dir=folder,
+    )
 
 
 def _claim(folder: Path, resume: bool, accelerator: Accelerator, held: ExitStack) -> None:
