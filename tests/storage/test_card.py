@@ -3,9 +3,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 import yaml
+from huggingface_hub import ModelCard
 
 from anyner.inference.recognizer import Recognizer
+from anyner.storage.card import with_metadata
 
 
 def test_the_card_shows_the_figures_of_metrics_json(model_folder: Path, recognizer: Recognizer) -> None:
@@ -39,3 +42,19 @@ def test_the_card_shows_the_picture_of_the_training(model_folder: Path) -> None:
     picture = (model_folder / "training.svg").read_text(encoding="utf-8")
     metrics = json.loads((model_folder / "metrics.json").read_text(encoding="utf-8"))
     assert f"best epoch: {metrics['training']['best_epoch'] + 1}" in picture
+
+
+def test_the_card_of_a_training_is_in_the_form_of_the_hub(model_folder: Path) -> None:
+    metrics = json.loads((model_folder / "metrics.json").read_text(encoding="utf-8"))
+    data = ModelCard((model_folder / "README.md").read_text(encoding="utf-8")).data
+    assert data.pipeline_tag == "token-classification" and data.library_name == "anyner"
+    found = {result.metric_type: result.metric_value for result in data.eval_results}
+    assert found == {name: round(metrics["dev"][name], 4) for name in ("precision", "recall", "f1")}
+
+
+@pytest.mark.parametrize("text", ["# A\n", "---\nold: 1\n---\n# A\n", "---\n[broken\n---\n# A\n", "---\n# A\n"])
+def test_metadata_goes_on_top_and_the_text_stays(text: str) -> None:
+    made = with_metadata(text, {"license": "mit"}, {"old": 0})
+    front = yaml.safe_load(made.split("---\n")[1])
+    assert front == {"old": 1 if "old" in text else 0, "license": "mit"}
+    assert made.endswith("---\n# A\n") if "broken" not in text else made.endswith(text)

@@ -255,12 +255,12 @@ def test_a_hub_id_that_cannot_be_had_is_one_line(monkeypatch: pytest.MonkeyPatch
 def test_a_hub_download_asks_for_no_pickle(monkeypatch: pytest.MonkeyPatch, model_folder: Path) -> None:
     asked: list[list[str]] = []
 
-    def download(name: str, allow_patterns: list[str]) -> str:
+    def download(name: str, revision: str | None, allow_patterns: list[str]) -> str:
         asked.append(allow_patterns)
         return str(model_folder)
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", download)
-    assert find("owner/name") == model_folder
+    assert find("owner/name") == find("owner/name", "v1") == model_folder
     assert not any("bin" in one or one.startswith("*") or one.endswith(("*", ".py", ".pt")) for one in asked[0])
 
 

@@ -32,6 +32,7 @@ COMMANDS = {
     "evaluate": "Score a model on a corpus.",
     "compare": "Compare two models, or two files of predictions, on a corpus.",
     "export": "Add the graph of a model to its folder, for prediction without torch.",
+    "push": "Upload a model to the Hugging Face Hub.",
     "serve": "Serve models over HTTP.",
     "inspect": "Show what is in a corpus, and what is wrong with it.",
     "convert": "Write a corpus in another format.",

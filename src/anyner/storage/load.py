@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import ctypes
-import re
 import shutil
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from anyner.encoding.shapes import SHAPES
 from anyner.encoding.untrusted import check_size, read_json
-from anyner.errors import AnynerError, first_line
+from anyner.errors import AnynerError
 from anyner.inference import RuntimeName
 from anyner.inference.config import ModelConfig, Precision
 from anyner.inference.recognizer import Recognizer
 from anyner.storage.bundled import BUNDLED, bundled_folder, bundled_names
 from anyner.storage.files import CONFIG, WEIGHTS, room_for
 from anyner.storage.format import upgraded
-from anyner.storage.graph import FILES, INDEX, Graph, graph_of, remove_graph
+from anyner.storage.graph import INDEX, Graph, graph_of, remove_graph
+from anyner.storage.hub import MODEL_FILES, download, is_hub_id
 
 if TYPE_CHECKING:
     import torch
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 _LARGEST = {"head": 100_000, "encoder": 1_000_000, "text": 1_000_000, "options": 1_000}
 """Of the numbers in a model's settings: options say how much is computed for each sentence, and a call may ask for more."""
 _LOOKED_AT = 4 << 20
-MODEL_FILES = (CONFIG, WEIGHTS, "tokenizer.json", "tokenizer_config.json", SHAPES, INDEX, FILES)
-"""Patterns of the files that loading reads."""
 
 
 def load(
@@ -37,12 +34,15 @@ def load(
     precision: Precision = "auto",
     runtime: RuntimeName = "auto",
     threads: int | None = None,
+    *,
+    revision: str | None = None,
 ) -> Recognizer:
     """The model in a folder, a bundled one by its name, or one from the hub by `owner/name`; on a GPU when there is one.
 
     `runtime`: `torch`; `onnx`, the graph of the model on a CPU, which needs no torch and gives the same entities; `int8`, its
     faster graph, which gives nearly the same; `auto`: onnx on a CPU where the folder has a graph, else torch. `threads` on a CPU:
-    OMP_NUM_THREADS unless given; without either onnx takes at most 4, torch all cores.
+    OMP_NUM_THREADS unless given; without either onnx takes at most 4, torch all cores. `revision` of a model on the hub: a
+    branch, tag or commit.
     """
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
         raise AnynerError(f"threads: a number of at least 1, got {threads!r}")
@@ -50,7 +50,7 @@ def load(
         raise AnynerError(f"there is no precision {precision!r}: {', '.join(get_args(Precision))}")
     if runtime not in get_args(RuntimeName):
         raise AnynerError(f"there is no runtime {runtime!r}: {', '.join(get_args(RuntimeName))}")
-    folder = find(name)
+    folder = find(name, revision)
     config, graph = read_config(folder), graph_of(folder) if runtime != "torch" else None
     on_cpu = (device is None or str(device) == "cpu") and precision != "bfloat16"
     int8 = runtime == "int8"
@@ -105,24 +105,21 @@ def _has_driver() -> bool:
     return False
 
 
-def find(name: str | Path) -> Path:
-    """The folder a name stands for."""
+def find(name: str | Path, revision: str | None = None) -> Path:
+    """The folder a name stands for; a `revision` asks for one of the hub."""
     if not isinstance(name, str | Path):
         raise AnynerError(f"a model is named by a folder, a bundled name or a hub id, not by {type(name).__name__}")
+    if revision is not None:
+        if not isinstance(revision, str) or not is_hub_id(str(name)):
+            raise AnynerError(f"{name}: a revision is a branch, tag or commit of a model on the hub, named owner/name")
+        return download(str(name), revision)
     folder = Path(name).expanduser()
     if folder.is_dir():
         return folder
     if bundled := bundled_folder(str(name).removeprefix(BUNDLED)):
         return bundled
-    if re.fullmatch(r"[\w-]+(\.[\w-]+)*/[\w.-]+", str(name)) and not folder.parent.is_dir():
-        from huggingface_hub import snapshot_download  # slow to import
-
-        try:
-            return Path(snapshot_download(str(name), allow_patterns=list(MODEL_FILES)))
-        except Exception as error:  # the hub client raises many kinds, all with many lines
-            raise AnynerError(
-                f"{name}: no such folder, and it could not be downloaded from the Hugging Face Hub: {first_line(error)}"
-            ) from None
+    if is_hub_id(str(name)) and not folder.parent.is_dir():
+        return download(str(name))
     if folder.is_file():
         raise AnynerError(f"{name}: is a file, not a model folder")
     known = f"; bundled models: {', '.join(bundled_names())}" if bundled_names() else ""

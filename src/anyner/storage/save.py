@@ -1,18 +1,14 @@
-"""A model folder: self-contained, no pickle, loads with the network cut off; and its card, which is made from the run."""
+"""A model folder: self-contained, no pickle, loads with the network cut off."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
-from jinja2 import Environment, StrictUndefined
 from safetensors.torch import save_file
 
 from anyner.errors import AnynerError
-from anyner.inference.config import ModelConfig, WeightFormat
+from anyner.inference.config import WeightFormat
 from anyner.inference.recognizer import Recognizer
 from anyner.storage.files import CONFIG, WEIGHTS, room_for, write_text, write_whole
 from anyner.storage.graph import remove_graph
@@ -51,12 +47,3 @@ def save(recognizer: Recognizer, folder: str | Path, weights: WeightFormat = "fl
         for file in (*written, new / CONFIG):
             file.replace(target / file.name)
     return target
-
-
-def card(config: ModelConfig, metrics: Mapping[str, Any], recipe: str, documents: int, picture: str | None = None) -> str:
-    """The model card, from the template `card.md`; `picture` is the file with the curves of the training."""
-    source = files("anyner.storage").joinpath("card.md").read_text(encoding="utf-8")
-    environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False, trim_blocks=True)
-    encoder = config.encoder.source.rstrip("/").rsplit("/", 1)[-1]
-    shown = {"dev": metrics["dev"], "training": metrics["training"], "recipe": recipe, "documents": documents, "picture": picture}
-    return environment.from_string(source).render(config=config, encoder=encoder, **shown)

@@ -10,9 +10,10 @@ from typing import Any
 from anyner.errors import AnynerError
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.tuning import Tuned
+from anyner.storage.card import card
 from anyner.storage.files import CARD, CONFIG, EPOCHS, METRICS, RECIPE, WEIGHTS, write_text
 from anyner.storage.load import read_config
-from anyner.storage.save import card, save
+from anyner.storage.save import save
 from anyner.training.checkpoint import has_checkpoint
 from anyner.training.config import Recipe
 from anyner.training.data.splits import Splits

@@ -1,0 +1,42 @@
+"""`anyner push`: a model folder to the Hugging Face Hub."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from anyner.cli.output import say
+from anyner.errors import AnynerError
+
+
+def push(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of a model.")],
+    name: Annotated[str, typer.Argument(metavar="OWNER/NAME", help="The repository, which is made if it is not there.")],
+    *,
+    public: Annotated[bool, typer.Option("--public", help="Make a new repository public. Default: private.")] = False,
+    license: Annotated[  # noqa: A002
+        str | None, typer.Option(metavar="ID", help="Licence of the model, as the hub names it: apache-2.0, mit, other …")
+    ] = None,
+    language: Annotated[
+        list[str] | None, typer.Option(metavar="CODE", help="Language of the texts it reads, as in en. Repeatable.")
+    ] = None,
+) -> None:
+    """Upload a model to the Hugging Face Hub.
+
+    Only the files of the model, its card, metrics and recipe are sent, in one commit. Log in first with `hf auth login`, or set
+    HF_TOKEN. `anyner.load("owner/name")` then loads it.
+
+    \b
+    Examples:
+      anyner push runs/mine me/my-model --license apache-2.0 --language en
+    """
+    from anyner.storage.hub import push as push_model
+    from anyner.storage.load import is_model_folder, read_config
+
+    if not is_model_folder(folder):
+        raise AnynerError(f"{folder} is not the folder of a model")
+    added = {"license": license, "language": language}
+    known = {key: value for key, value in added.items() if value}
+    say(push_model(folder, read_config(folder), name, added=known, private=not public))
