@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from anyner.corpora.writing import write
     from anyner.document import Document, Entity
     from anyner.inference.recognizer import Recognizer
+    from anyner.integrations.frames import predict_frame
     from anyner.storage.load import load
     from anyner.view.render import render
 
@@ -31,6 +32,7 @@ __all__ = [
     "__version__",
     "evaluate",
     "load",
+    "predict_frame",
     "read",
     "render",
     "train",
@@ -44,6 +46,7 @@ _LAZY = {
     "Recognizer": "anyner.inference.recognizer",
     "evaluate": "anyner.api",
     "load": "anyner.storage.load",
+    "predict_frame": "anyner.integrations.frames",
     "read": "anyner.corpora.reading",
     "render": "anyner.view.render",
     "train": "anyner.api",
