@@ -106,6 +106,16 @@ def test_a_stored_pipeline_brings_its_model(tmp_path: Path, nlp: Any) -> None:
     assert pickle.loads(pickle.dumps(nlp.get_pipe("anyner"))).model == "biomed-en"
 
 
+def test_a_forked_process_loads_its_own_model_and_frees_no_other(nlp: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = nlp.get_pipe("anyner")
+    before = own.recognizer
+    with monkeypatch.context() as forked:
+        forked.setattr(component.os, "getpid", lambda: -1)
+        assert own.recognizer is not before
+        assert before in own._loaded.values()  # its threads are not there: freeing it would wait for them for ever
+    assert own.recognizer is before
+
+
 def test_a_stored_doc_keeps_its_entities(nlp: Any) -> None:
     doc = nlp(CELLS)
     stored = tokens.DocBin(docs=[doc], store_user_data=True).to_bytes()

@@ -64,16 +64,17 @@ class SpacyComponent:
         self.ents = None if ents is None else checked_policy(ents)
         self._chosen: dict[str, Any] = {"overlap": overlap, "thresholds": thresholds}
         self._runtime, self._device = runtime, device
-        self._loaded: tuple[int, Recognizer] | None = None
+        self._loaded: dict[int, Recognizer] = {}  # by process: freeing one whose threads are not there would wait for them
 
     @property
     def recognizer(self) -> Recognizer:
         """Loaded when it is first needed, since `from_disk` brings a model of its own. A forked process loads it again, as
         the threads of a runtime stay behind."""
-        if self._loaded is None or self._loaded[0] != os.getpid():
+        process = os.getpid()
+        if process not in self._loaded:
             loaded = load(self.model, self._device, runtime=self._runtime)
-            self._loaded = os.getpid(), reading_given_words(loaded) if self.words == "tokens" else loaded
-        return self._loaded[1]
+            self._loaded[process] = reading_given_words(loaded) if self.words == "tokens" else loaded
+        return self._loaded[process]
 
     def __call__(self, doc: Doc) -> Doc:
         return next(self.pipe([doc]))
@@ -107,7 +108,7 @@ class SpacyComponent:
         copy_model(find(self.model), Path(path) / _FOLDER)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> SpacyComponent:
-        self.model, self._loaded = str(Path(path) / _FOLDER), None
+        self.model, self._loaded = str(Path(path) / _FOLDER), {}
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
@@ -115,12 +116,12 @@ class SpacyComponent:
         return json.dumps({"model": self.model}).encode()
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> SpacyComponent:
-        self.model, self._loaded = json.loads(data)["model"], None
+        self.model, self._loaded = json.loads(data)["model"], {}
         return self
 
     def __getstate__(self) -> dict[str, Any]:
         """For processes that do not fork: they load the model themselves."""
-        return self.__dict__ | {"_loaded": None}
+        return self.__dict__ | {"_loaded": {}}
 
 
 def reading_given_words(recognizer: Recognizer) -> Recognizer:
