@@ -1,6 +1,7 @@
 """The spaCy component `anyner`: `nlp.add_pipe("anyner", config={"model": …})`.
 
-spaCy finds the factory by the entry point of the package. Every span begins and ends with a token of spaCy.
+spaCy finds the factory by the entry point of the package. The model reads the words that it was trained on; every span is widened
+to whole tokens of spaCy.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span, SpanGroup
 
 from anyner.document import Document, Entity, unchecked_entity
-from anyner.errors import AnynerError
 from anyner.inference import RuntimeName
 from anyner.inference.recognizer import Recognizer
 from anyner.overlap import checked_policy, resolve
@@ -28,7 +28,6 @@ DEFAULTS: dict[str, Any] = {
     "model": "general-en",
     "spans_key": NAME,
     "ents": "flat",
-    "words": "tokens",
     "overlap": None,
     "thresholds": None,
     "runtime": "auto",
@@ -49,18 +48,14 @@ class SpacyComponent:
         model: str,
         spans_key: str,
         ents: str | None,
-        words: str,
         overlap: str | None,
         thresholds: dict[str, float] | None,
         runtime: RuntimeName,
         device: str | None,
     ) -> None:
-        """`ents`: the overlap policy of `doc.ents`; None leaves them alone. `words`: `tokens`, the model reads spaCy's tokens as
-        its words; `model`, those of its own splitter, and what it finds is widened to whole tokens. The others are those of
-        `anyner.load` and `predict`."""
-        if words not in ("tokens", "model"):
-            raise AnynerError(f"words: expected tokens or model, got {words!r}")
-        self.model, self.spans_key, self.words = model, spans_key, words
+        """`ents`: the overlap policy of `doc.ents`; None leaves them alone. The others are those of `anyner.load` and
+        `predict`."""
+        self.model, self.spans_key = model, spans_key
         self.ents = None if ents is None else checked_policy(ents)
         self._chosen: dict[str, Any] = {"overlap": overlap, "thresholds": thresholds}
         self._runtime, self._device = runtime, device
@@ -72,8 +67,7 @@ class SpacyComponent:
         the threads of a runtime stay behind."""
         process = os.getpid()
         if process not in self._loaded:
-            loaded = load(self.model, self._device, runtime=self._runtime)
-            self._loaded[process] = reading_given_words(loaded) if self.words == "tokens" else loaded
+            self._loaded[process] = load(self.model, self._device, runtime=self._runtime)
         return self._loaded[process]
 
     def __call__(self, doc: Doc) -> Doc:
@@ -124,14 +118,8 @@ class SpacyComponent:
         return self.__dict__ | {"_loaded": {}}
 
 
-def reading_given_words(recognizer: Recognizer) -> Recognizer:
-    """The same model, which reads the words that documents come with, even if it was trained on those of its splitter."""
-    text = recognizer.config.text.model_dump() | {"words": "given"}
-    return Recognizer(recognizer.runtime, recognizer.vocabulary, recognizer.config.updated({"text": text}, "text"))
-
-
 def document_of(doc: Doc) -> Document:
-    """The text with its tokens as words; tokens of white space are none."""
+    """The text, with its tokens as words for models that were trained on given ones; tokens of white space are none."""
     return Document(doc.text, words=tuple((token.idx, token.idx + len(token)) for token in doc if not token.is_space))
 
 
