@@ -79,4 +79,4 @@ def test_bad_lines_are_told_and_counted_and_the_rest_is_predicted(tiny_model: Pa
 
 
 def test_workers_and_devices_need_files(tiny_model: Path, tmp_path: Path) -> None:
-    anyner_command("predict", "Rome", "-m", tiny_model, "--workers", 2).assert_one_line("--workers and --devices: give -i FILE")
+    anyner_command("predict", "Rome", "-m", tiny_model, "--workers", 2).assert_one_line("give -i FILE and -o OUT")

@@ -24,6 +24,13 @@ def run_identity(recognizer: Recognizer, inputs: Any, form: str, chosen: Mapping
     return {"anyner": __version__, "model": model, "runtime": runtime, "inputs": inputs, "form": form, "settings": settings}
 
 
+def left_to_do(chunks: Iterable[Chunk], parts: Parts) -> Iterator[Task | Done]:
+    """A task for every chunk, and what is done where an earlier run wrote its part."""
+    for number, chunk in enumerate(chunks):
+        path = parts.path(number)
+        yield Done(len(chunk.documents)) if path.exists() else Task(chunk, path)
+
+
 def predict_chunks(
     chunks: Iterable[Chunk], parts: Parts, form: Form, do: Callable[[Iterable[Task]], Iterator[Done]], told: Told
 ) -> Done:
@@ -33,13 +40,12 @@ def predict_chunks(
 
     def tasks() -> Iterator[Task]:
         nonlocal number
-        for chunk in chunks:
-            path = parts.path(number)
+        for todo in left_to_do(chunks, parts):
             number += 1
-            if path.exists():
-                skipped.append(Done(len(chunk.documents)))
+            if isinstance(todo, Done):
+                skipped.append(todo)
             else:
-                yield Task(chunk, path)
+                yield todo
 
     done = Done(0)
     for one in do(tasks()):

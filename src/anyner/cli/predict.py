@@ -7,9 +7,10 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TextIO, get_args
 
 import typer
 
@@ -28,13 +29,24 @@ from anyner.cli.output import Progress, check_writable, format_of, is_device, sa
 from anyner.errors import AnynerError, json_text
 
 if TYPE_CHECKING:
-    from anyner.bulk.workers import Task
+    from anyner.bulk.parts import Parts
+    from anyner.bulk.workers import Done, Task, Work
     from anyner.cli.texts import Files
     from anyner.document import Document
     from anyner.inference.recognizer import Recognizer
 
 OutputFormat = Literal["text", "jsonl", "parquet", "brat", "html", "svg"]
 _BY_ENDING = {".txt": "text", ".jsonl": "jsonl", ".parquet": "parquet", ".html": "html", ".htm": "html", ".svg": "svg"}
+_WorkersOption = Annotated[
+    int | None, typer.Option(min=1, metavar="N", help="CPU processes, one thread each unless --threads says more.")
+]
+_DevicesOption = Annotated[
+    str | None, typer.Option(metavar="A,B,…", help="A process on each of these devices, as in cuda:0,cuda:1.")
+]
+_RayOption = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Predict on a Ray cluster, with --workers actors; local: on one of this machine alone."),
+]
 _IN_PARTS = ("jsonl", "parquet")
 """Formats of files that are written in parts, so that a run which was stopped can go on."""
 _WIDTH_OF_FILES = 100
@@ -71,12 +83,9 @@ def predict(
     batch_tokens: Annotated[
         int | None, typer.Option(min=64, metavar="N", help="Most pieces in a batch, padding included.")
     ] = None,
-    workers: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="CPU processes, one thread each unless --threads says more.")
-    ] = None,
-    devices: Annotated[
-        str | None, typer.Option(metavar="A,B,…", help="A process on each of these devices, as in cuda:0,cuda:1.")
-    ] = None,
+    workers: _WorkersOption = None,
+    devices: _DevicesOption = None,
+    ray: _RayOption = None,
 ) -> None:
     """Find entities in texts.
 
@@ -88,6 +97,7 @@ def predict(
       anyner predict -i report.txt -i test.conll --model runs/demo -o found.html
       anyner predict -i reports.jsonl --model runs/demo --format brat -o found/
       anyner predict -i notes/ -i more.parquet -o found.jsonl.gz --workers 8
+      anyner predict -i notes.parquet -o found.parquet --ray auto --workers 64
 
     Files of any size become .jsonl or .parquet; a run that was stopped goes on when it is given again.
     """
@@ -97,8 +107,10 @@ def predict(
     if batch_tokens is not None:
         choices["batch_tokens"] = batch_tokens
     parts_of = output if chosen in _IN_PARTS and files and "-" not in files and output and not is_device(output) else None
-    processes = _processes(workers, devices, chosen, parts_of)
-    recognizer = load_model(model, device, threads or (1 if workers else None), runtime)
+    processes = _processes(workers, devices, chosen, parts_of, ray)
+    if ray is not None:
+        files, model, parts_of = [*map(_absolute, files or ())], model and _absolute(model), parts_of and parts_of.resolve()
+    recognizer = load_model(model, "cpu" if ray else device, threads or (1 if workers or ray else None), runtime)
     _check_labels(recognizer.config.labels, chosen)
 
     from anyner.cli.texts import Files, documents_of
@@ -110,12 +122,29 @@ def predict(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknownWordsWarning)  # told at the end, in one line of our own
         if parts_of is not None:
-            again = partial(load_model, model, threads=threads, runtime=runtime)
-            _write_parts(recognizer, given, parts_of, chosen, choices, progress=progress, processes=processes, again=again)
+            again = partial(load_model, model, threads=threads or (1 if ray else None), runtime=runtime)
+            where: _Where = _Here(recognizer, given, processes, again)
+            if ray is not None:
+                where = _OnRay(ray, given, workers, threads or 1, device or "cpu", again)
+            _write_parts(recognizer, given, parts_of, chosen, choices, progress=progress, where=where)
         else:
             documents = recognizer.stream(documents_of(text, given, lines), progress=progress.words, **choices)
             _write(_watched(progress.counted(documents)), chosen, output)
     tell_problems(given.problems)
+
+
+_Told = Callable[["Done", float], object]
+"""Hears what is done so far, and how much of the input that is."""
+
+
+class _Where(Protocol):
+    """Predicts all chunks, and makes the output of their parts."""
+
+    @property
+    def gpus(self) -> int:
+        """Of a cluster: on them a run is another one than on the runtime of the model that was loaded here."""
+
+    def run(self, parts: Parts, work: Work, told: _Told) -> Done: ...
 
 
 def _write_parts(
@@ -126,47 +155,95 @@ def _write_parts(
     choices: Mapping[str, Any],
     *,
     progress: Progress,
-    processes: Sequence[str | None],
-    again: Callable[[str | None], Recognizer],
+    where: _Where,
 ) -> None:
-    """Predicts files in chunks, on one output; by processes on these devices, or by this one. `again` loads the model there."""
+    """Predicts files in chunks, on one output."""
     from anyner.bulk.forms import Form, JsonLines, Parquet
     from anyner.bulk.parts import Parts
-    from anyner.bulk.run import predict_chunks, run_identity
-    from anyner.bulk.workers import Done, Work, in_processes, in_this_process
+    from anyner.bulk.run import run_identity
+    from anyner.bulk.workers import Work
     from anyner.corpora.formats.arrow import PARQUET
 
     if chosen == "parquet":
         PARQUET.check_installed()
     packed = output.suffix.lower() if output.suffix.lower() in (".gz", ".xz") else ""
     form: Form = Parquet() if chosen == "parquet" else JsonLines(packed)
-    parts = Parts(output, run_identity(recognizer, files.identity, form.name + packed, choices))
+    settings = {**choices, "gpus": where.gpus} if where.gpus else choices
+    parts = Parts(output, run_identity(recognizer, files.identity, form.name + packed, settings))
     if number := len(parts):
         say(f"{output}: goes on with the unfinished output of an earlier run ({number} parts)", err=True)
-    work = Work(form, choices)
-
-    def do(tasks: Iterable[Task]) -> Iterator[Done]:
-        if processes:
-            return in_processes(recognizer, again, work, tasks, processes)
-        return in_this_process(recognizer, work, tasks)
-
     began = time.monotonic()
-    done = predict_chunks(files.chunks(), parts, form, do, lambda so_far: progress.share(so_far.documents, files.share))
+    done = where.run(parts, Work(form, choices), lambda so_far, share: progress.share(so_far.documents, share))
     progress.wipe()
     _tell_unread(done.documents, done.short, done.unknown, done.coverage)
     seconds = time.monotonic() - began
     say(f"{done.documents:,} documents in {seconds:,.0f} s -> {output}", err=True)
 
 
-def _processes(workers: int | None, devices: str | None, chosen: str, output: Path | None) -> list[str | None]:
+@dataclass(frozen=True, slots=True)
+class _Here:
+    """By processes on these devices, or by this one."""
+
+    recognizer: Recognizer
+    files: Files
+    processes: Sequence[str | None]
+    again: Callable[[str | None], Recognizer]
+    """Loads the model on a device."""
+    gpus: int = 0
+
+    def run(self, parts: Parts, work: Work, told: _Told) -> Done:
+        from anyner.bulk.run import predict_chunks
+
+        return predict_chunks(
+            self.files.chunks(), parts, work.form, partial(self._do, work), lambda so_far: told(so_far, self.files.share)
+        )
+
+    def _do(self, work: Work, tasks: Iterable[Task]) -> Iterator[Done]:
+        from anyner.bulk.workers import in_processes, in_this_process
+
+        if self.processes:
+            return in_processes(self.recognizer, self.again, work, tasks, self.processes)
+        return in_this_process(self.recognizer, work, tasks)
+
+
+@dataclass(frozen=True, slots=True)
+class _OnRay:
+    address: str
+    files: Files
+    workers: int | None
+    threads: int
+    device: str
+    again: Callable[[str | None], Recognizer]
+
+    @property
+    def gpus(self) -> int:
+        return int(self.device != "cpu")
+
+    def run(self, parts: Parts, work: Work, told: _Told) -> Done:
+        from anyner.cluster.ray import Actors, connected, predict_files
+
+        actors = Actors(self.workers, self.threads, self.gpus)
+        with connected(self.address, actors):
+            load = partial(self.again, actors.device)
+            done, problems = predict_files(self.files, parts, work, load, actors=actors, told=told)
+        self.files.problems += problems
+        return done
+
+
+def _processes(workers: int | None, devices: str | None, chosen: str, output: Path | None, ray: str | None) -> list[str | None]:
     """The devices of the processes that predict, None being a CPU; none for this process."""
-    if (workers or devices) and output is None:
-        raise AnynerError("--workers and --devices: give -i FILE and -o OUT.jsonl or OUT.parquet")
-    if workers and devices:
-        raise typer.BadParameter("give --workers or --devices, not both")
+    if (workers or devices or ray) and output is None:
+        raise AnynerError("--workers, --devices and --ray: give -i FILE and -o OUT.jsonl or OUT.parquet")
+    if (workers or ray) and devices:
+        raise typer.BadParameter("--devices goes with neither --workers nor --ray")
     if chosen == "parquet" and output is None:
         raise AnynerError("--format parquet: give -i FILE and -o OUT.parquet")
     return [None] * workers if workers else [*devices.split(",")] if devices else []
+
+
+def _absolute(name: str) -> str:
+    """A name that means the same in the processes of a cluster, which have other working folders."""
+    return str(Path(name).resolve()) if Path(name).exists() else name
 
 
 def _check_labels(labels: Iterable[str], chosen: str) -> None:

@@ -1,0 +1,1 @@
+"""Prediction on clusters: Ray, and Spark by way of Arrow."""
