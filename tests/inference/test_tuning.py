@@ -155,6 +155,17 @@ def test_parts_of_one_model_are_tuned_as_the_whole(recognizer: Recognizer, docum
     assert tuned_on(parts) == Tuner(recognizer, gold).tune()
 
 
+@pytest.mark.parametrize("of", [2, 3, 40])
+def test_shares_hold_every_window_once_and_are_tuned_as_the_whole(
+    recognizer: Recognizer, documents: tuple[Document, ...], of: int
+) -> None:
+    loose = recognizer.predict(list(documents[:30]), thresholds={"score": 0.3})
+    tuner = Tuner(recognizer, [d.with_entities(d.entities[::2]) for d in loose])
+    shares = [batch for number in range(of) for batch in tuner.share(number, of)]
+    assert sorted(place for batch in shares for place in batch.places) == list(range(30))
+    assert tuned_on([tuner.documents_read(shares)]) == tuner.tune()
+
+
 def test_models_of_parts_share_their_thresholds(build: object, documents: tuple[Document, ...]) -> None:
     """Two models with other weights, whose gold is what each finds at a threshold of its own."""
     models: list[Recognizer] = [build(), build(seed=1)]  # type: ignore[operator]

@@ -1,11 +1,9 @@
-"""The loop as its user meets it: killed, interrupted, stopped early, on several processes."""
+"""The loop as its user meets it: killed, interrupted, stopped early."""
 
 from __future__ import annotations
 
 import json
 import signal
-import socket
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +12,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors import safe_open
-from safetensors.torch import load_file
-from training_processes import INTERRUPTED, exit_code, killed_at, started, train, train_as_one_of, train_until
+from training_processes import INTERRUPTED, exit_code, killed_at, train, train_until
 
 from anyner.architectures.base import LossPart
 from anyner.corpora.synthetic import synthetic
@@ -189,74 +186,6 @@ def test_a_seed_repeats_the_weights_and_another_does_not(tiny: Callable[..., Rec
     for name, seed in (("one", 0), ("again", 0), ("other", 1)):
         assert exit_code(train, tiny("training.epochs=1", SMALL, f"training.seed={seed}"), tmp_path / name) == 0
     assert weights(tmp_path / "one") == weights(tmp_path / "again") != weights(tmp_path / "other")
-
-
-@pytest.mark.parametrize("change", [(), (ADVERSARIAL,)], ids=["plain", "adversarial"])
-def test_two_processes_learn_what_one_learns(tiny: Callable[..., Recipe], tmp_path: Path, change: tuple[str, ...]) -> None:
-    # The encoder's dropout is not a setting, so the processes patch it.
-    recipe = tiny("head.dropout=0.0", "training.batch_sentences=7", "data.synthetic.sentences=32", *change)
-    assert exit_code(without_dropout, train, recipe, tmp_path / "one") == 0
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    both = [started(without_dropout, train_as_one_of, recipe, tmp_path / "two", number, 2, port) for number in range(2)]
-    for process in both:
-        process.join(120)
-        process.kill()
-    assert [process.exitcode for process in both] == [0, 0]
-    one, two = metrics(tmp_path / "one"), metrics(tmp_path / "two")
-    assert [record["losses"]["span"] for record in two] == pytest.approx([record["losses"]["span"] for record in one], rel=1e-4)
-    assert [record["step"] for record in two] == [record["step"] for record in one]
-    expected = load_file(tmp_path / "one/model.safetensors")
-    for name, weight in load_file(tmp_path / "two/model.safetensors").items():
-        assert torch.allclose(weight, expected[name], atol=2e-3), name
-
-
-def test_where_the_loss_is_not_finite_two_processes_end_together(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    both = [started(diverging, tiny(SMALL), tmp_path / "two", number, port) for number in range(2)]
-    for process in both:
-        process.join(60)
-        process.kill()
-    assert [process.exitcode for process in both] == [DIVERGED, DIVERGED]
-    assert not (tmp_path / "two/config.json").exists() and not list((tmp_path / "two").glob("checkpoint*"))
-
-
-DIVERGED = 9
-
-
-def diverging(recipe: Recipe, folder: Path, number: int, port: int) -> None:
-    """One of two processes; the share of the second has a loss that is not a number."""
-    from anyner.model import NerModel
-    from anyner.training.losses import DivergedError
-
-    whole, calls = NerModel.forward, iter(range(10**6))
-
-    def forward(model: NerModel, *arguments: Any) -> dict[str, LossPart]:
-        factor = float("nan") if next(calls) == 1 and number == 1 else 1.0
-        return {name: replace(part, numerator=part.numerator * factor) for name, part in whole(model, *arguments).items()}
-
-    NerModel.forward = forward  # type: ignore[method-assign, assignment]
-    try:
-        train_as_one_of(recipe, folder, number, 2, port)
-    except DivergedError as error:
-        assert "not finite in step 2" in str(error)
-        sys.exit(DIVERGED)
-
-
-def without_dropout(work: Callable[..., None], *arguments: Any) -> None:
-    from transformers import BertConfig
-
-    from anyner.encoding import encoder, pretrained
-
-    def plain(**fields: Any) -> BertConfig:
-        return BertConfig(**fields, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
-
-    pretrained.BertConfig = plain  # type: ignore[assignment, misc]
-    encoder.DROPOUT = 0.0
-    work(*arguments)
 
 
 class Told(Listener):

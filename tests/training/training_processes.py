@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
+import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -72,8 +74,19 @@ def killed_at(recipe: Recipe, folder: Path, step: int, resume: bool = False) -> 
     assert exit_code(train_until, recipe, folder, resume, step, signal.SIGKILL) == -signal.SIGKILL
 
 
-def train_as_one_of(recipe: Recipe, folder: Path, number: int, world: int, port: int) -> None:
-    """One of several processes of one training, as `accelerate launch` or `torchrun` would start it."""
+def together(world: int, work: Callable[..., None], *arguments: Any) -> list[int | None]:
+    """Runs `work` in the processes of one training, as `accelerate launch` or `torchrun` would start them; their exit codes."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    processes = [started(_one_of, number, world, port, work, *arguments) for number in range(world)]
+    for process in processes:
+        process.join(120)
+        process.kill()
+    return [process.exitcode for process in processes]
+
+
+def _one_of(number: int, world: int, port: int, work: Callable[..., None], *arguments: Any) -> None:
     os.environ |= {
         "RANK": str(number),
         "LOCAL_RANK": str(number),
@@ -83,4 +96,38 @@ def train_as_one_of(recipe: Recipe, folder: Path, number: int, world: int, port:
         "MASTER_PORT": str(port),
         "GLOO_SOCKET_IFNAME": "lo",
     }
-    train(recipe, folder)
+    work(*arguments)
+
+
+def without_dropout(work: Callable[..., None], *arguments: Any) -> None:
+    """Where nothing is drawn, any number of processes learns the same. Only a head's dropout is a setting."""
+    import torch
+    from transformers import BertConfig
+
+    from anyner.encoding import pretrained
+
+    def plain(**fields: Any) -> BertConfig:
+        return BertConfig(**fields, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+
+    pretrained.BertConfig = plain  # type: ignore[assignment, misc]
+    torch.nn.Dropout.forward = lambda _, states: states  # type: ignore[method-assign]
+    work(*arguments)
+
+
+def recorded(path: Path, work: Callable[..., None], *arguments: Any) -> None:
+    """Writes down the losses of every step."""
+    from anyner.training.loop import Trainer
+    from anyner.training.losses import LossSums
+    from anyner.training.processes import is_main_process
+
+    whole, steps = Trainer._train_step, list[dict[str, float]]()
+
+    def step(trainer: Trainer, passages: Any, epoch: int, number: int, sums: LossSums) -> None:
+        own = LossSums()
+        whole(trainer, passages, epoch, number, own)
+        steps.append(own.means())
+
+    Trainer._train_step = step  # type: ignore[method-assign]
+    work(*arguments)
+    if is_main_process():
+        path.write_text(json.dumps(steps), encoding="utf-8")

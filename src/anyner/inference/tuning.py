@@ -55,15 +55,23 @@ class Tuner:
         return tuned_on([self.read(batch_tokens)])
 
     def read(self, batch_tokens: int | None = None) -> DocumentsRead:
-        """The current model's proposals at the loosest thresholds.
+        """The current model's proposals at the loosest thresholds."""
+        return self.documents_read(self.share(0, 1, batch_tokens))
+
+    def share(self, number: int, of: int, batch_tokens: int | None = None) -> list[Proposed]:
+        """The proposals for one of several equal shares of the windows.
 
         Batches are small even on a GPU: an untrained head proposes nearly everything.
         """
         batch_tokens = batch_tokens or min(BATCH_TOKENS, self._recognizer.batch_tokens)
-        runtime, asked = self._recognizer.runtime, self._recognizer.decoding()
-        loosest = {threshold.name: threshold.loosest for threshold in runtime.head_config.thresholds()}
-        proposed = self._recognizer.proposer.propose(self._windows, replace(asked, thresholds=loosest), batch_tokens)
-        return DocumentsRead(runtime, asked, self._gold, self._windows, list(proposed))
+        config = self._recognizer.runtime.head_config
+        loosest = replace(self._recognizer.decoding(), thresholds={one.name: one.loosest for one in config.thresholds()})
+        proposed = self._recognizer.proposer.propose(self._windows[number::of], loosest, batch_tokens)
+        return [Proposed(tuple(number + of * place for place in batch.places), batch.proposals) for batch in proposed]
+
+    def documents_read(self, proposed: Sequence[Proposed]) -> DocumentsRead:
+        """The documents, with the proposals of all shares."""
+        return DocumentsRead(self._recognizer.runtime, self._recognizer.decoding(), self._gold, self._windows, proposed)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,14 @@ from typing import Any
 
 import torch
 from accelerate import Accelerator
-from accelerate.utils import broadcast_object_list
+from accelerate.utils import broadcast_object_list, gather_object
 
 from anyner.architectures.draw import Draw
 from anyner.encoding.batch import Batch, training_batch
 from anyner.encoding.examples import Example
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.torch_runtime import arithmetic
-from anyner.inference.tuning import Tuned, Tuner
+from anyner.inference.tuning import Tuned, Tuner, tuned_on
 from anyner.storage.files import CONFIG, EPOCHS
 from anyner.training import trackers
 from anyner.training.checkpoint import CHECKPOINT_SECONDS, Place, has_checkpoint, hash_of, restore_checkpoint, write_checkpoint
@@ -203,10 +203,18 @@ class Trainer:
     def _is_scored(self, epoch: int) -> bool:
         return self.tuner is not None and ((epoch + 1) % self._scored_every == 0 or epoch + 1 == self.last_epoch)
 
+    def _tuned(self, tuner: Tuner) -> Tuned:
+        """Every process reads its share of dev, and one decides for all."""
+        if self.accelerator.num_processes == 1:
+            return tuner.tune()
+        shares = gather_object(tuner.share(self.accelerator.process_index, self.accelerator.num_processes))
+        tuned = tuned_on([tuner.documents_read(shares)]) if self.accelerator.is_main_process else None
+        return broadcast_object_list([tuned])[0]  # type: ignore[no-any-return]
+
     def _score(self, epoch: int, sums: LossSums, rate: float) -> None:
         tuned: Tuned | None = None
         if self.tuner is not None and self._is_scored(epoch):
-            tuned = broadcast_object_list([self.tuner.tune()])[0]  # one process decides for all
+            tuned = self._tuned(self.tuner)
         if tuned is not None and not tuned.score.predicted:
             self.listener.note(f"epoch {epoch + 1}: no entity passes any threshold on dev")
         score = tuned.score if tuned is not None else None
