@@ -63,7 +63,9 @@ def test_every_block_is_marked_as_run_or_shown(page: Path) -> None:
 @EACH_PAGE
 def test_what_is_only_shown_is_no_ordinary_command(page: Path) -> None:
     """Whatever could be run belongs in a `bash` block; `console` is for what needs a network, server, data, time or checkout."""
-    set_up = r"make |python3 -m venv|\.venv/bin/pip|source |accelerate launch|python benchmarks/|anyner serve|curl |docker "
+    set_up = (
+        r"make |python3 -m venv|\.venv/bin/pip|source |accelerate launch|torchrun|python benchmarks/|anyner serve|curl |docker "
+    )
     excused = rf"{set_up}|pip install \.$|anyner .*(my-folder|--encoder |--resume|tagger|inspect synthetic$|data.folder=data/)"
     for block in blocks(read(page)):
         if block.mark == "console":

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,11 +18,12 @@ from safetensors.torch import load_file
 from training_processes import exit_code, recorded, together, train, train_until, without_dropout
 
 from anyner.architectures.base import LossPart
+from anyner.errors import AnynerError
 from anyner.training.config import Recipe, changed
 
 SMALL = "data.synthetic.sentences=24"
 PLAIN = "head.dropout=0.0"
-DIVERGED = 9
+DIVERGED, LEFT = 9, 10
 
 
 def metrics(folder: Path) -> list[dict[str, Any]]:
@@ -82,7 +84,34 @@ def diverging(recipe: Recipe, folder: Path) -> None:
         sys.exit(DIVERGED)
 
 
-# --- slow: all architectures, and the launchers ------------------------------------------------------------------------
+@pytest.mark.parametrize("fails", [1, pytest.param(0, marks=pytest.mark.slow)])
+def test_a_process_that_fails_ends_the_others(tiny: Callable[..., Recipe], tmp_path: Path, fails: int) -> None:
+    began = time.monotonic()
+    codes = together(2, failing, tiny(SMALL), tmp_path / "two", str(fails))
+    assert (codes[fails], codes[1 - fails]) == (1, LEFT)
+    assert time.monotonic() - began < 30
+
+
+def failing(recipe: Recipe, folder: Path, rank: str) -> None:
+    """One of two processes; one of them raises in its third step."""
+    from anyner.training.loop import Trainer
+
+    whole = Trainer._train_step
+
+    def step(trainer: Trainer, *arguments: Any) -> None:
+        if trainer.place.step == 2 and os.environ["RANK"] == rank:
+            raise ZeroDivisionError
+        whole(trainer, *arguments)
+
+    Trainer._train_step = step  # type: ignore[method-assign]
+    try:
+        train(recipe, folder)
+    except AnynerError as error:
+        assert str(error) == "another process of this training ended: its own message says why"
+        sys.exit(LEFT)
+
+
+# --- slow: all architectures ------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -91,7 +120,8 @@ def test_every_architecture_has_the_losses_of_one_process(tmp_path: Path, archit
     from conftest import TINY
 
     shape = ["data.synthetic.contiguous=false", "data.synthetic.sentences=70", "training.batch_sentences=7", "training.epochs=5"]
-    recipe = Recipe.of(changed(TINY, [f"architecture={architecture}", "head={dropout: 0.0}", *shape]), "recipe")
+    rates = ["training.encoder_lr=0.0005", "training.head_lr=0.001"]
+    recipe = Recipe.of(changed(TINY, [f"architecture={architecture}", "head={dropout: 0.0}", *shape, *rates]), "recipe")
     assert exit_code(recorded, tmp_path / "1.json", without_dropout, train, recipe, tmp_path / "one") == 0
     assert together(2, recorded, tmp_path / "2.json", without_dropout, train, recipe, tmp_path / "two") == [0, 0]
     one, two = (json.loads((tmp_path / f"{number}.json").read_text(encoding="utf-8")) for number in (1, 2))

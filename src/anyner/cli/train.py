@@ -162,6 +162,10 @@ def _run(recipe: Recipe, folder: Path, work: dict[str, Any], quiet: bool, note: 
 
 
 def _tell(result: TrainingResult) -> None:
+    from anyner.training.processes import is_main_process
+
+    if not is_main_process():
+        return
     outcome = result.outcome
     dev = f"dev F1 {100 * outcome.best_f1:.2f}" if outcome.best_f1 is not None else "trained on train and dev"
     say(f"{result.folder}: {dev} (epoch {outcome.best_epoch + 1} of {outcome.epochs})")

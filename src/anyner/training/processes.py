@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import sys
@@ -17,6 +18,7 @@ from anyner.errors import AnynerError
 from anyner.storage.files import room_for
 
 LOCK = ".training.lock"
+_LOST = re.compile("Connection (closed|reset) by peer|Broken pipe|remote process exited")
 
 
 class Interrupted(KeyboardInterrupt):
@@ -82,6 +84,17 @@ def locked(folder: Path) -> Iterator[None]:
         if new:
             with suppress(OSError):  # not empty
                 folder.rmdir()
+
+
+@contextmanager
+def others_watched() -> Iterator[None]:
+    """Turns the loss of another process of the training into one line: the message of that process says what is wrong."""
+    try:
+        yield
+    except RuntimeError as error:  # torch raises nothing more special
+        if not _LOST.search(str(error)):
+            raise
+        raise AnynerError("another process of this training ended: its own message says why") from error
 
 
 def is_main_process() -> bool:

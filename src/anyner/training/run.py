@@ -36,7 +36,7 @@ from anyner.training.data.statistics import corpus_statistics, strictest_policy
 from anyner.training.encoder import limited_weights, starting_encoder
 from anyner.training.loop import Outcome, Trainer
 from anyner.training.model_folder import BestModel, begin_folder, check_folder, check_recipe, read_metrics
-from anyner.training.processes import locked
+from anyner.training.processes import locked, others_watched
 from anyner.training.progress import Listener
 from anyner.version import __version__
 
@@ -65,11 +65,12 @@ def run(
 
     `data` replaces the documents that the recipe names; `rules` choose what it leaves open.
     """
-    listener = listener or Listener()
     trackers.check_installed(recipe.training.trackers)
     accelerator = accelerator_of(recipe.training.trackers, folder)
+    listener = listener if listener is not None and accelerator.is_main_process else Listener()  # one of them tells
     given = recipe
     with ExitStack() as held:
+        held.enter_context(others_watched())
         _claim(folder, resume, accelerator, held)
         if data is None:
             corpora = Corpora.read(recipe.data)
