@@ -31,7 +31,7 @@ _WORDS = 8
 
 def main() -> None:
     parser = parser_of(__doc__)
-    parser.add_argument("--documents", type=int, default=9_000)
+    parser.add_argument("--documents", type=int, default=12_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--output", default=str(RESULTS / "ray.json"))
     arguments = parser.parse_args()

@@ -33,11 +33,9 @@ if TYPE_CHECKING:
 
 LOCAL = "local"
 """The address of a cluster of this machine alone, which ends with the run."""
-_SETTINGS = {
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # on any system: a cluster that is started here listens on 127.0.0.1 alone
-    "RAY_BACKEND_LOG_LEVEL": "fatal",
-}
+_SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
+_LOCAL_SETTINGS = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+"""Ray's way, on any system, to say that a cluster is of one machine and listens on 127.0.0.1 alone."""
 _ANSWER_SECONDS = 20
 _AT_ONCE = 2
 """Chunks of an actor: one to go on with. More would wait for an actor that is slow or starts again."""
@@ -195,7 +193,8 @@ def connected(address: str, actors: Actors) -> Iterator[None]:
     if find_spec("ray") is None:
         raise AnynerError("--ray needs ray, which is not installed: pip install 'anyner[ray]'")
     _check_answers(address)
-    for name, value in _SETTINGS.items():  # read when Ray is imported
+    settings = _SETTINGS | _LOCAL_SETTINGS if address == LOCAL else _SETTINGS
+    for name, value in settings.items():  # read when Ray is imported
         os.environ.setdefault(name, value)
     import ray
 
