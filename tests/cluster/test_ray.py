@@ -80,6 +80,7 @@ def test_an_actor_writes_the_parts_that_are_not_there_yet(recognizer: Recognizer
 
 def test_ray_needs_an_output_and_a_cluster_and_tells_what_went_wrong(tiny_model: Path) -> None:
     anyner_command("predict", "Rome", "-m", tiny_model, "--ray", "local").assert_one_line("give -i FILE and -o OUT.jsonl")
+    pytest.importorskip("ray", reason="the extra ray is not installed")
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
     for prefix in ("", "ray://"):
@@ -114,6 +115,7 @@ def _command(process: psutil.Process) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", [".parquet", ".jsonl"])
 def test_a_cluster_writes_what_one_process_would_though_an_actor_is_killed(tiny_model: Path, tmp_path: Path, ending: str) -> None:
+    pytest.importorskip("ray", reason="the extra ray is not installed")
     texts = [f"{text} ({number})" for number in range(400) for text in TEXTS]
     rows: dict[str, list[Any]] = {"text": texts, "n": list(range(len(texts)))}
     given = tmp_path / f"in{ending}"
@@ -139,6 +141,7 @@ def test_a_cluster_writes_what_one_process_would_though_an_actor_is_killed(tiny_
 
 @pytest.mark.slow
 def test_rows_of_a_dataset_get_entities(tiny_model: Path, recognizer: Recognizer) -> None:
+    pytest.importorskip("ray", reason="the extra ray is not installed")
     actors = Actors(2)
     with connected("local", actors):
         import ray
