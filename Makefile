@@ -3,10 +3,12 @@
 # make light  checks the installation without torch in an environment of its own
 # make lint   the checks without the tests
 # make bench  speed ratios of the demo model on this machine
+# make docs   builds the documentation site into site/
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+INSTALLED_DOCS := $(VENV)/.installed-docs
 # One thread is many times faster than two on shared cores; nothing here may ask the network for a model.
 export OMP_NUM_THREADS ?= 1
 export HF_HUB_OFFLINE = 1
@@ -14,7 +16,7 @@ export TOKENIZERS_PARALLELISM = false
 # Without its bytecode on the disk every process of the tests would compile torch anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test light lint bench clean
+.PHONY: demo test light lint bench docs clean
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; assert sys.version_info >= (3, 11), "anyner needs Python 3.11 or newer"'
@@ -44,5 +46,12 @@ bench: $(INSTALLED)
 	$(BIN)/anyner convert synthetic:contiguous:test runs/demo-test.jsonl
 	$(BIN)/python benchmarks/speed.py runs/demo runs/demo-test.jsonl
 
+$(INSTALLED_DOCS): $(INSTALLED)
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	touch $(INSTALLED_DOCS)
+
+docs: $(INSTALLED_DOCS)
+	$(BIN)/python docs/site/build.py
+
 clean:
-	rm -rf $(VENV) runs .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) runs build site .pytest_cache .mypy_cache .ruff_cache .hypothesis
