@@ -13,7 +13,7 @@ from anyner.errors import AnynerError
 from anyner.version import __version__
 
 if TYPE_CHECKING:
-    from anyner.api import evaluate, train
+    from anyner.api import calibrate, evaluate, train
     from anyner.corpora.corpus import Corpus
     from anyner.corpora.reading import read
     from anyner.corpora.writing import write
@@ -30,6 +30,7 @@ __all__ = [
     "Entity",
     "Recognizer",
     "__version__",
+    "calibrate",
     "evaluate",
     "load",
     "predict_frame",
@@ -44,6 +45,7 @@ _LAZY = {
     "Document": "anyner.document",
     "Entity": "anyner.document",
     "Recognizer": "anyner.inference.recognizer",
+    "calibrate": "anyner.api",
     "evaluate": "anyner.api",
     "load": "anyner.storage.load",
     "predict_frame": "anyner.integrations.frames",

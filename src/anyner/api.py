@@ -1,4 +1,4 @@
-"""`anyner.train` and `anyner.evaluate`: the plain functions behind the command line."""
+"""`anyner.train`, `anyner.evaluate` and `anyner.calibrate`: the plain functions behind the command line."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from anyner.corpora.source_documents import neighbours_attached
 from anyner.document import Document, checked_documents
 from anyner.errors import AnynerError
 from anyner.evaluation.evaluate import Evaluation, evaluate_documents
+from anyner.inference.calibrate import Calibrated, calibrated_on
 from anyner.inference.recognizer import Recognizer
+from anyner.storage.calibration import check_target, store_calibration
 from anyner.storage.files import DiskFullError
+from anyner.storage.load import find, load
 
 if TYPE_CHECKING:
     from anyner.training.config import Recipe
@@ -106,8 +109,38 @@ def evaluate(
         raise AnynerError(f"evaluate takes documents, not the file they are in: anyner.read({str(documents)!r}) reads them")
     if not isinstance(recognizer, Recognizer):
         raise AnynerError(f"evaluate takes a model as anyner.load gives it, got {type(recognizer).__name__}")
-    gold = tuple(checked_documents(documents))
-    if recognizer.config.text.context:
-        gold = neighbours_attached(gold, recognizer.config.text.context)
+    gold = _with_context(checked_documents(documents), recognizer)
     predicted = list(watched(recognizer.stream(gold, options=options, thresholds=thresholds, overlap=overlap)))
     return evaluate_documents(gold, predicted, None if train_surfaces is None else frozenset(train_surfaces))
+
+
+def calibrate(
+    model: str | Path,
+    documents: Iterable[Document],
+    *,
+    precision: float | None = None,
+    recall: float | None = None,
+    thresholds: bool = True,
+    output: str | Path | None = None,
+    device: str | None = None,
+) -> Calibrated:
+    """Makes the scores of a model folder probabilities, fitted on gold documents that it was not trained on, and stores that.
+
+    Thresholds of labels are chosen for F1, or for a wanted precision or recall; with `thresholds=False` the entities stay as
+    they are. `output` is a folder for a calibrated copy: bundled models and those from the hub are never changed.
+    """
+    if isinstance(documents, str | Path):
+        raise AnynerError(f"calibrate takes documents, not the file they are in: anyner.read({str(documents)!r}) reads them")
+    folder, copy = find(model), None if output is None else Path(output)
+    check_target(model, folder, copy)
+    recognizer = load(folder, device)
+    gold = _with_context(checked_documents(documents), recognizer)
+    found = calibrated_on(recognizer, gold, precision=precision, recall=recall, thresholds=thresholds)
+    store_calibration(folder, found.calibration, copy)
+    return found
+
+
+def _with_context(documents: Iterable[Document], recognizer: Recognizer) -> tuple[Document, ...]:
+    """The documents with their neighbours, where the model reads those."""
+    gold, context = tuple(documents), recognizer.config.text.context
+    return neighbours_attached(gold, context) if context else gold

@@ -86,6 +86,10 @@ class Entity(_InText):
     def discontinuous(self) -> bool:
         return len(self.fragments) > 1
 
+    def rescored(self, score: float | None) -> Entity:
+        """The same entity with another score."""
+        return unchecked_entity(self.label, self.fragments, score, self._given, self._source)
+
     def to_json(self) -> dict[str, Any]:
         plain: dict[str, Any] = {"label": self.label, "fragments": [list(f) for f in self.fragments], "text": self.text}
         if self.score is not None:

@@ -52,6 +52,15 @@ def test_reliability() -> None:
     assert calibration_error(bins) == pytest.approx((2 * (1 - 0.17) + 3 * (2.86 / 3 - 2 / 3)) / 5)
 
 
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=10))
+def test_calibration_error_by_hand(scores: list[float]) -> None:
+    total = 0.0
+    for low in range(10):
+        own = [place for place, score in enumerate(scores) if min(int(score * 10), 9) == low]
+        total += abs(sum(scores[place] for place in own) - sum(place < 4 for place in own))
+    assert calibration_error(reliability([predicted(list(scores))])) == pytest.approx(total / len(scores))
+
+
 def test_confusion_counts_every_entity_once() -> None:
     gold = Document(TEXT, (Entity("A", ((0, 1),)), Entity("A", ((2, 3),)), Entity("B", ((4, 6),)), Entity("B", ((7, 8),))))
     guess = Document(TEXT, (Entity("A", ((0, 1),)), Entity("B", ((2, 3),)), Entity("A", ((4, 5),)), Entity("A", ((9, 10),))))

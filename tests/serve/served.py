@@ -32,7 +32,8 @@ class StandIn:
         self.reached = threading.Event()
         self.batches: list[int] = []
         self.batch_tokens = 2000
-        self.config = SimpleNamespace(labels=LABELS, architecture="stand-in", weights_sha256="f" * 64)
+        tuned: dict[str, Any] = {"thresholds": {"score": 0.5}, "calibration": None}
+        self.config = SimpleNamespace(labels=LABELS, architecture="stand-in", weights_sha256="f" * 64, **tuned)
 
     def decoding(
         self,

@@ -14,6 +14,7 @@ import anyner
 from anyner.corpora.reading import ANNOTATIONS, read_splits
 from anyner.document import Document, Entity
 from anyner.errors import AnynerError
+from anyner.inference.config import Calibration
 from anyner.serve.annotate import AnnotationFolder, order, sureness
 from anyner.serve.service import Service
 from anyner.serve.settings import ServeSettings
@@ -106,6 +107,9 @@ def test_a_text_is_as_sure_as_its_least_sure_candidate() -> None:
     assert sureness(Document("a b", entities), {"score": 0.4}) == 0.1
     assert sureness(Document("a b", entities[:1]), THRESHOLDS) == 0.5
     assert sureness(Document("a b"), THRESHOLDS) == 1.0
+    halved = Calibration(temperature=2.0)
+    assert sureness(Document("a b", entities[:1]), {"score": 0.8}, halved) == round(0.9 - halved.probability(0.8), 4)
+    assert sureness(Document("a b", entities[:1]), THRESHOLDS, Calibration(temperature=2.0, thresholds={"A": 0.7})) == 0.2
 
 
 def test_the_least_sure_text_comes_first(tmp_path: Path) -> None:

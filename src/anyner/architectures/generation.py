@@ -141,7 +141,7 @@ class GenerationConfig(HeadConfig):
         """
         grid = tuple(round(0.05 * i, 2) for i in range(1, 20))
         scores = Threshold("score", 0.05, 0.3, grid), Threshold("discontinuous", 0.05, 0.3, grid, tuned_on="discontinuous")
-        return (*([Threshold(first, 0.05, 0.5, grid)] if first else []), *scores[: 1 if self.contiguous else 2])
+        return (*([Threshold(first, 0.05, 0.5, grid, of_score=False)] if first else []), *scores[: 1 if self.contiguous else 2])
 
     def shapes(self) -> frozenset[Shape]:
         return frozenset({"flat", "nested", "crossing"} if self.contiguous else {"flat", "nested", "crossing", "discontinuous"})

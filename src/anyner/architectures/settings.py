@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self, get_args
 
 from pydantic import Field
@@ -51,6 +51,8 @@ class Threshold:
     candidates: tuple[float, ...]
     tuned_on: Literal["all", "discontinuous"] = "all"
     """Whose F is to be best: of all entities, or of the discontinuous ones, which hardly count among all."""
+    of_score: bool = True
+    """Whether it is compared with the score of an entity; if not, with something that the architecture computes before."""
 
 
 class Options(Settings):
@@ -223,6 +225,8 @@ class Decoding:
     policy: Policy
     config: HeadConfig
     options: Options
+    label_thresholds: Mapping[str, float] = field(default_factory=dict)
+    """Least score by label, besides `thresholds`; compared before overlaps are resolved. A label that is not here has none."""
 
     def __post_init__(self) -> None:
         self.config.check_options(self.options)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import platform
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from anyner import __version__
 from anyner.cli.output import listing
 from anyner.errors import AnynerError
+
+if TYPE_CHECKING:
+    from anyner.inference.config import Calibration
 
 
 def info(
@@ -79,11 +82,20 @@ def _model(name: str) -> list[tuple[str, object]]:
         ("words", f"{config.text.splitter} splitter" + (", given words kept" if config.text.words == "given" else "")),
         ("overlap", config.overlap),
         ("thresholds", thresholds or "none"),
+        *_calibration(config.calibration),
         ("options", options or "none"),
         ("weights", f"{config.weights}, {size}"),
         ("made by", f"anyner {config.anyner_version}"),
         *_figures(folder),
     ]
+
+
+def _calibration(calibration: Calibration | None) -> list[tuple[str, object]]:
+    if calibration is None:
+        return []
+    bias = f", bias {calibration.bias:+g}" if calibration.bias else ""
+    least = ", ".join(f"{label} {value:g}" for label, value in calibration.thresholds.items())
+    return [("calibration", f"temperature {calibration.temperature:g}{bias}"), ("label thresholds", least or "none")]
 
 
 def _figures(folder: Path) -> list[tuple[str, object]]:

@@ -36,7 +36,7 @@ class Bin:
 
 def threshold_curve(pairs: Sequence[Pair]) -> tuple[AtThreshold, ...]:
     """Strict scores at 101 thresholds from 0 to 1, from the lowest at which anything changes; nothing without scores."""
-    scores, right = _scored(pairs)
+    scores, right = scored(pairs)
     if not len(scores):
         return ()
     gold = sum(len(pair.gold) for pair in pairs)
@@ -54,7 +54,7 @@ def threshold_curve(pairs: Sequence[Pair]) -> tuple[AtThreshold, ...]:
 
 def reliability(pairs: Sequence[Pair], bins: int = 10) -> tuple[Bin, ...]:
     """How many predictions are right among those with about the same score; empty bins are left out."""
-    scores, right = _scored(pairs)
+    scores, right = scored(pairs)
     places = np.clip((scores * bins).astype(int), 0, bins - 1)
     found = []
     for place in range(bins):
@@ -71,7 +71,7 @@ def calibration_error(bins: Sequence[Bin]) -> float:
     return ratio(sum(one.predicted * abs(one.mean_score - one.precision) for one in bins), total)
 
 
-def _scored(
+def scored(
     pairs: Sequence[Pair],
 ) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], np.ndarray[tuple[int], np.dtype[np.bool_]]]:
     """Score and rightness of every prediction; nothing if one has no score."""

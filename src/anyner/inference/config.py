@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import math
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from anyner.encoding.config import EncoderConfig
 from anyner.overlap import Policy
@@ -16,6 +17,42 @@ FORMAT = 3
 WeightFormat = Literal["float32", "bfloat16", "int8"]
 Precision = Literal["auto", "float32", "bfloat16"]
 """Precision of matrix products; auto: bfloat16 on GPUs that have it, float32 elsewhere."""
+
+
+_CLEAR = 1e-4
+"""Scores nearer than this to 0 or 1 count as this near: float32 tells them apart by chance, a temperature enlarges that."""
+
+
+def logit(score: float) -> float:
+    score = min(max(score, _CLEAR), 1 - _CLEAR)
+    return math.log(score / (1 - score))
+
+
+def sigmoid(value: float) -> float:
+    return 1 / (1 + math.exp(-value)) if value >= 0 else math.exp(value) / (1 + math.exp(value))
+
+
+class Calibration(Settings):
+    """Makes a score the probability that its entity is right: sigmoid(logit(score) / temperature + bias).
+
+    Thresholds of the architecture are compared with scores before this, so a temperature neither adds nor removes an entity.
+    """
+
+    temperature: float = Field(ge=0.01, le=100.0)
+    bias: float = Field(default=0.0, ge=-100.0, le=100.0)
+    thresholds: dict[str, Annotated[float, Field(ge=0.0, le=1.0)]] = Field(default_factory=dict)
+    """Least probability by label: of all labels, or of none. They stand in for the architecture's thresholds of scores."""
+
+    def probability(self, score: float) -> float:
+        return sigmoid(logit(score) / self.temperature + self.bias)
+
+    def score(self, probability: float) -> float:
+        """The least score whose probability is at least this; above 1 if none is."""
+        if probability <= self.probability(0.0):
+            return 0.0
+        if probability > self.probability(1.0):
+            return math.nextafter(1.0, 2.0)
+        return sigmoid((math.log(probability / (1 - probability)) - self.bias) * self.temperature)
 
 
 class ModelConfig(Settings):
@@ -39,3 +76,12 @@ class ModelConfig(Settings):
     weights: WeightFormat = "float32"
     weights_sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
     """Checksum of the weights file, compared on loading; None for models saved without one."""
+    calibration: Calibration | None = None
+    """None: scores are the architecture's own."""
+
+    @model_validator(mode="after")
+    def _thresholds_of_all_labels(self) -> Self:
+        named = self.calibration.thresholds.keys() if self.calibration is not None else ()
+        if named and set(named) != set(self.labels):
+            raise ValueError("calibration.thresholds: expected one for every label of the model, and no others")
+        return self

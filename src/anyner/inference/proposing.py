@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from anyner.architectures.decode import HostProposals
 from anyner.architectures.settings import Decoding
 from anyner.encoding.pieces import PieceVocabulary
 from anyner.inference.batching import batches, longest_first, window_size
 from anyner.inference.runtime import Runtime
+from anyner.overlap import resolve
+from anyner.text.align import WordEntity
 from anyner.text.windows import Window
 
 
@@ -42,3 +44,13 @@ class Proposer:
     def propose_batch(self, windows: Sequence[Window], decoding: Decoding) -> HostProposals:
         """Proposals of windows that are one batch already."""
         return self.runtime.propose(windows, decoding)
+
+
+def decoded(runtime: Runtime, proposals: HostProposals, sentences: int, decoding: Decoding) -> list[list[WordEntity]]:
+    """The entities of each sentence of a batch. What is below the threshold of its label displaces no other entity."""
+    least = decoding.label_thresholds
+    if not least:
+        return runtime.decode(proposals, sentences, decoding)
+    found = runtime.decode(proposals, sentences, replace(decoding, policy="all"))
+    kept = ([entity for entity in own if (entity.score or 0.0) >= least.get(entity.label, 0.0)] for own in found)
+    return [resolve(own, decoding.policy) for own in kept]

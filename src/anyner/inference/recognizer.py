@@ -14,7 +14,7 @@ from anyner.encoding.pieces import PieceVocabulary
 from anyner.errors import AnynerError, InvalidInputError
 from anyner.inference.config import ModelConfig
 from anyner.inference.pool import Flush, Pool
-from anyner.inference.proposing import Proposer
+from anyner.inference.proposing import Proposer, decoded
 from anyner.inference.runtime import Runtime
 from anyner.inference.streaming import Progress, Stream, UnknownWords
 from anyner.overlap import Policy, checked_policy
@@ -107,12 +107,13 @@ class Recognizer:
             policy=decoding.policy,
             unknown=self._unknown,
             progress=progress,
+            calibration=self.config.calibration,
         )
         return stream.documents(documents_in(texts))
 
     def _read(self, windows: Sequence[Window], decoding: Decoding) -> Sequence[Sequence[WordEntity]]:
         """The entities of windows that are one batch."""
-        return self.runtime.decode(self.proposer.propose_batch(windows, decoding), len(windows), decoding)
+        return decoded(self.runtime, self.proposer.propose_batch(windows, decoding), len(windows), decoding)
 
     def _windows(self, document: Document, number: int) -> Iterator[Window]:
         return windows_of(document, number, self.config.text, self.budget, self.vocabulary.cut)
@@ -132,7 +133,10 @@ class Recognizer:
         thresholds: Mapping[str, float] | None = None,
         overlap: str | None = None,
     ) -> Decoding:
-        """The model's own settings with those of a call on top."""
+        """The model's own settings with those of a call on top.
+
+        Thresholds of a call are compared with scores before calibration, and the calibrated thresholds of labels do not apply.
+        """
         runtime = self.runtime
         chosen = dict(self.config.thresholds)
         loosest = {threshold.name: threshold.loosest for threshold in runtime.head_config.thresholds()}
@@ -148,7 +152,13 @@ class Recognizer:
             chosen[name] = float(value)
         policy: Policy = checked_policy(overlap) if overlap else self.config.overlap
         asked = runtime.call_options.of({**self.config.options, **(options or {})}, "options")
-        return Decoding(runtime.labels, chosen, policy, runtime.head_config, asked)
+        of_labels: dict[str, float] = {}
+        if self.config.calibration is not None and not thresholds:
+            of_labels = {label: self.config.calibration.score(one) for label, one in self.config.calibration.thresholds.items()}
+        if of_labels:
+            lowest = min(of_labels.values())
+            chosen |= {one.name: max(lowest, one.loosest) for one in runtime.head_config.thresholds() if one.of_score}
+        return Decoding(runtime.labels, chosen, policy, runtime.head_config, asked, of_labels)
 
 
 def documents_in(texts: Iterable[str | Document | Flush]) -> Iterator[Document | Flush]:

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 
-from anyner.document import Document
+from anyner.document import Document, Entity
 from anyner.encoding.pieces import Shortened
+from anyner.inference.config import Calibration
 from anyner.inference.pool import Flush, Pool
 from anyner.overlap import Policy
 from anyner.text.align import WordEntity
@@ -59,8 +60,10 @@ class Stream:
         policy: Policy,
         unknown: UnknownWords,
         progress: Progress | None,
+        calibration: Calibration | None = None,
     ) -> None:
         self._cut, self._read, self._pool, self._policy, self._progress = cut, read, pool, policy, progress
+        self._calibration = calibration
         self._unknown = unknown
         self._ahead = pool.tokens
         self._open: dict[int, _Open] = {}
@@ -130,9 +133,17 @@ class Stream:
             self._first += 1
             self._characters -= len(one.document.text)
             words = max(one.words, 1)
-            document = one.document.with_entities(one.merger.entities(), 1.0 - one.shortened / words, one.unknown / words)
+            entities = calibrated(one.merger.entities(), self._calibration)
+            document = one.document.with_entities(entities, 1.0 - one.shortened / words, one.unknown / words)
             self._unknown.warn_of(document)
             yield document
+
+
+def calibrated(entities: Sequence[Entity], calibration: Calibration | None) -> Sequence[Entity]:
+    """The entities with probabilities as scores. Called when overlaps are resolved: scores nearly 1 may become equal."""
+    if calibration is None:
+        return entities
+    return [one if one.score is None else one.rescored(calibration.probability(one.score)) for one in entities]
 
 
 class UnknownWords:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from anyner.architectures.settings import Decoding
-from anyner.document import Document
+from anyner.document import Document, Entity
 from anyner.evaluation.scores import NOTHING, Score
 from anyner.fragments import Fragments
-from anyner.inference.proposing import Proposed
+from anyner.inference.proposing import Proposed, decoded
 from anyner.inference.recognizer import BATCH_TOKENS, Recognizer
 from anyner.inference.runtime import Runtime
 from anyner.text.align import WordEntity
@@ -84,15 +84,19 @@ class DocumentsRead:
     windows: Sequence[Window]
     proposed: Sequence[Proposed]
 
-    def tried(self, thresholds: Mapping[str, float]) -> _Scores:
-        decoding = replace(self.decoding, thresholds=thresholds)
+    def entities(self, decoding: Decoding) -> dict[int, list[Entity]]:
+        """What is found with these settings, by the number of the document; one without words has no entry."""
         found: dict[int, list[WordEntity]] = {}
         for batch in self.proposed:
-            found.update(zip(batch.places, self.runtime.decode(batch.proposals, len(batch.places), decoding), strict=True))
+            found.update(zip(batch.places, decoded(self.runtime, batch.proposals, len(batch.places), decoding), strict=True))
         mergers: dict[int, WindowMerger] = {}
         for place, window in enumerate(self.windows):
             mergers.setdefault(window.document, WindowMerger(decoding.policy)).add(window, found[place])
-        everything = [(self.gold[n].judged({e.key for e in merger.entities()}), n) for n, merger in mergers.items()]
+        return {number: merger.entities() for number, merger in mergers.items()}
+
+    def tried(self, thresholds: Mapping[str, float]) -> _Scores:
+        found = self.entities(replace(self.decoding, thresholds=thresholds))
+        everything = [(self.gold[number].judged({e.key for e in own}), number) for number, own in found.items()]
         return {"all": self._score(everything, 1), "discontinuous": self._score(everything, 2)}
 
     def _score(self, found: Sequence[tuple[set[_Key], int]], fragments: int) -> Score:

@@ -19,6 +19,7 @@ from anyner.corpora.textfiles import BYTE_ORDER_MARK, whole_text
 from anyner.corpora.writing import write
 from anyner.document import Document, Entity
 from anyner.errors import AnynerError
+from anyner.inference.config import Calibration
 from anyner.serve.page import REFUSED, GivenEntities, entities_of
 from anyner.serve.refusal import RefusedError
 from anyner.serve.schema import Choices, FoundEntity
@@ -114,25 +115,30 @@ def _to_disk(path: Path) -> None:
         os.close(descriptor)
 
 
-def sureness(document: Document, thresholds: Mapping[str, float]) -> float:
-    """How far the least sure candidate is from its threshold; 1 without a candidate."""
+def sureness(document: Document, thresholds: Mapping[str, float], calibration: Calibration | None = None) -> float:
+    """How far the least sure candidate is from its threshold; 1 without a candidate. A calibrated threshold for a calibrated
+    score."""
 
     def threshold(entity: Entity) -> float:
+        if calibration is not None and entity.label in calibration.thresholds:
+            return calibration.thresholds[entity.label]
         whole = thresholds.get("score", 0.5)
-        return thresholds.get("discontinuous", whole) if entity.discontinuous else whole
+        own = thresholds.get("discontinuous", whole) if entity.discontinuous else whole
+        return own if calibration is None else calibration.probability(own)
 
     return round(min((abs((one.score or 0.0) - threshold(one)) for one in document.entities), default=1.0), 4)
 
 
 async def order(folder: AnnotationFolder, service: Service) -> dict[int, float]:
     """The sureness of every text, least sure first. Candidates are what the model finds with half its thresholds."""
-    decoding = service.recognizer(None).decoding()
+    recognizer = service.recognizer(None)
+    decoding, config = recognizer.decoding(), recognizer.config
     lower = {one.name: max(decoding.thresholds[one.name] / 2, one.loosest) for one in decoding.config.thresholds()}
     sure: list[float] = []
     for start in range(0, len(folder.texts), _AT_ONCE):
         bare = [text.document.with_entities(()) for text in folder.texts[start : start + _AT_ONCE]]
         found = await service.predict(bare, Choices(thresholds=lower), patient=True)
-        sure += [sureness(document, decoding.thresholds) for document in found]
+        sure += [sureness(document, config.thresholds, config.calibration) for document in found]
     return {number: sure[number] for number in sorted(range(len(sure)), key=lambda number: (sure[number], number))}
 
 

@@ -77,7 +77,7 @@ class Service:
         if not chosen:
             return Call(None, chosen)
         decoding = recognizer.decoding(**chosen)
-        return Call((sorted(decoding.thresholds.items()), decoding.policy, decoding.options), chosen)
+        return Call((sorted(decoding.thresholds.items()), decoding.label_thresholds, decoding.policy, decoding.options), chosen)
 
     def models(self) -> list[ModelAnswer]:
         """Those that are loaded."""
@@ -118,7 +118,7 @@ def _described(name: str, recognizer: Recognizer) -> ModelAnswer:
         labels=list(config.labels),
         shapes=visible_shapes(decoding.config, decoding.policy),
         thresholds={
-            threshold.name: ThresholdAnswer(value=decoding.thresholds[threshold.name], lowest=threshold.loosest)
+            threshold.name: ThresholdAnswer(value=config.thresholds[threshold.name], lowest=threshold.loosest)
             for threshold in decoding.config.thresholds()
         },
         overlap=decoding.policy,

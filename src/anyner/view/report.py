@@ -11,7 +11,7 @@ from typing import Any, TextIO
 from anyner.document import Document, Entity
 from anyner.evaluation.bootstrap import Interval
 from anyner.evaluation.compare import Outcome, PairedEvaluation
-from anyner.evaluation.curves import OTHER, calibration_error, label_confusion, reliability, threshold_curve
+from anyner.evaluation.curves import OTHER, label_confusion, reliability, threshold_curve
 from anyner.evaluation.errors import Cause
 from anyner.evaluation.evaluate import Evaluation
 from anyner.evaluation.match import Pair
@@ -22,6 +22,7 @@ from anyner.fragments import Fragments
 from anyner.view.chart import Axis, Chart, Curve, bar_chart, line_chart
 from anyner.view.drawing import on_lines, visible
 from anyner.view.html import Legend, environment, plain
+from anyner.view.reliability import reliability_chart
 
 _CONTEXT, _LONGEST = 80, 1200
 """Characters shown on either side of an error, and in all."""
@@ -240,19 +241,7 @@ def _charts(evaluation: Evaluation) -> tuple[list[Chart], list[str]]:
         ]
         x = Axis("lowest score of a prediction", (curve[0].threshold if len(curve) > 1 else 0.0, 1.0))
         charts.append(line_chart("Precision and recall over thresholds", curves, x, Axis("percent", (0.0, 100.0))))
-        bins = reliability(evaluation.pairs)
-        error = calibration_error(bins)
-        points = [(one.mean_score, one.precision) for one in bins]
-        axis = (0.0, 1.0)
-        charts.append(
-            line_chart(
-                f"Reliability (calibration error {error:.3f})",
-                [Curve("precision", points)],
-                Axis("mean score", axis),
-                Axis("precision", axis),
-                diagonal=True,
-            )
-        )
+        charts.append(reliability_chart({"precision": reliability(evaluation.pairs)}))
     elif evaluation.strict.predicted:
         notes.append("The predictions have no scores: no curves over thresholds and no reliability plot.")
     for group, title, what in (

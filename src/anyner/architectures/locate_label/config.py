@@ -97,6 +97,7 @@ class Config(SpanHeadConfig):
 
     def thresholds(self) -> tuple[Threshold, ...]:
         score = Threshold("score", 0.1, 0.5, tuple(round(0.1 + 0.025 * i, 3) for i in range(33)))
-        located = (Threshold("filter", 0.1, 0.2, (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6)),) if self.filter else ()
+        seeds = Threshold("filter", 0.1, 0.2, (0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6), of_score=False)
+        located = (seeds,) if self.filter else ()
         long = (Threshold("long", 0.1, LONG_SCORE, (LONG_SCORE,)),) if self.longest > EVERY_LENGTH else ()
         return (*self.score_thresholds(score), *located, *long)

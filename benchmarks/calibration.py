@@ -1,0 +1,71 @@
+"""What a calibration on dev gives on test: calibration error, and precision and recall where a precision was wanted.
+
+python benchmarks/calibration.py runs/genia DATA/dev.jsonl DATA/test.jsonl -o calibration-genia.json
+
+The model must not have learned from dev: not one that was refit on it, as the bundled ones were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from script import header, parser_of, run, write_result
+
+import anyner
+from anyner.corpora.source_documents import neighbours_attached
+from anyner.document import Document
+from anyner.evaluation.curves import calibration_error, reliability
+from anyner.evaluation.match import Pair, pair_documents
+from anyner.evaluation.scores import NOTHING, strict_score
+from anyner.inference.calibrate import calibrated_on
+from anyner.inference.config import Calibration
+from anyner.inference.recognizer import Recognizer
+
+
+def measured(model: Recognizer, dev: Sequence[Document], test: Sequence[Document], precision: float) -> dict[str, Any]:
+    """All on test but the calibrations themselves, which are fitted on dev."""
+    if context := model.config.text.context:
+        dev, test = neighbours_attached(dev, context), neighbours_attached(test, context)
+    calibrations = {
+        "as before": None,
+        "scores only": calibrated_on(model, dev, thresholds=False).calibration,
+        "f1": calibrated_on(model, dev).calibration,
+        "precision": calibrated_on(model, dev, precision=precision).calibration,
+    }
+    return {
+        "wanted_precision": precision,
+        "calibrations": {name: one.model_dump(mode="json") for name, one in calibrations.items() if one is not None},
+        "test": {name: figures(_pairs(model, one, test)) for name, one in calibrations.items()},
+    }
+
+
+def figures(pairs: Sequence[Pair]) -> dict[str, Any]:
+    score = sum(map(strict_score, pairs), NOTHING)
+    return {"calibration_error": round(calibration_error(reliability(pairs)), 4), **score.to_json()}
+
+
+def _pairs(model: Recognizer, calibration: Calibration | None, test: Sequence[Document]) -> Sequence[Pair]:
+    config = model.config.model_copy(update={"calibration": calibration})
+    predicted = Recognizer(model.runtime, model.vocabulary, config).predict(list(test))
+    return pair_documents(test, predicted)
+
+
+def main() -> None:
+    parser = parser_of(__doc__)
+    parser.add_argument("model")
+    parser.add_argument("dev")
+    parser.add_argument("test")
+    parser.add_argument("--precision", type=float, default=0.9, help="the wanted precision")
+    parser.add_argument("-o", "--output", help="results file; a bare name goes to benchmarks/results")
+    arguments = parser.parse_args()
+    dev, test = (anyner.read(path).documents for path in (arguments.dev, arguments.test))
+    found = measured(anyner.load(arguments.model), dev, test, arguments.precision)
+    for name, one in found["test"].items():
+        told = f"P {100 * one['precision']:.1f}, R {100 * one['recall']:.1f}, F1 {100 * one['f1']:.1f}"
+        print(f"{name}: calibration error {one['calibration_error']:.3f}, {told}")
+    write_result({**header("calibration"), **found}, arguments.output)
+
+
+if __name__ == "__main__":
+    run(main)

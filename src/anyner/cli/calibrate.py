@@ -1,0 +1,103 @@
+"""`anyner calibrate`: scores that are probabilities, and thresholds for a wanted precision or recall."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from anyner.cli.choices import DeviceOption, FormatOption
+from anyner.cli.corpus import CORPUS_HELP, read_corpus
+from anyner.cli.output import check_writable, say, table, write_out
+from anyner.errors import AnynerError
+
+if TYPE_CHECKING:
+    from anyner.evaluation.scores import Score
+    from anyner.inference.calibrate import Calibrated
+
+
+_FEW = 200
+"""Entities below which a map of scores is mostly chance."""
+
+
+def calibrate(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A folder; with -o also a bundled name or hub id.")],
+    dev: Annotated[str, typer.Argument(metavar="DEV", help=f"Gold documents that the model did not learn from. {CORPUS_HELP}")],
+    *,
+    precision: Annotated[
+        float | None, typer.Option(metavar="P", help="Choose thresholds for this precision, e.g. 0.9, with the best recall.")
+    ] = None,
+    recall: Annotated[
+        float | None, typer.Option(metavar="R", help="Choose thresholds for this recall, with the best precision.")
+    ] = None,
+    scores_only: Annotated[
+        bool, typer.Option("--scores-only", help="Choose no thresholds: the model finds the same entities as before.")
+    ] = False,
+    report: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw a reliability plot, before and after (SVG).")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FOLDER", help="Calibrate a copy, and leave the model as it is.")
+    ] = None,
+    format: FormatOption = None,  # noqa: A002
+    device: DeviceOption = None,
+) -> None:
+    """Make scores probabilities; choose thresholds for F1, a precision or a recall.
+
+    Both are stored in the model's config.json, in the place of an earlier calibration. Without --precision and --recall each
+    label gets a threshold for F1.
+
+    \b
+    Examples:
+      anyner calibrate runs/genia data/genia/dev.jsonl --precision 0.9
+      anyner calibrate general-en my-dev.jsonl -o models/mine --report reliability.svg
+    """
+    if report is not None:
+        check_writable(report)
+    gold = read_corpus(dev, format, split="dev")
+    if not any(document.entities for document in gold):
+        raise AnynerError(f"{dev}: holds no entity to calibrate on")
+
+    from anyner.api import calibrate as calibrate_model
+
+    found = calibrate_model(
+        model, gold, precision=precision, recall=recall, thresholds=not scores_only, output=output, device=device
+    )
+    _print(found)
+    if found.entities < _FEW:
+        say(f"that is few: probabilities need about {_FEW} entities, right and wrong ones", err=True)
+    if found.unreached:
+        goal = "recall" if precision is None else "precision"
+        say(_unreached(found, goal, recall if precision is None else precision), err=True)
+    if report is not None:
+        from anyner.view.reliability import reliability_chart
+
+        chart = reliability_chart({"before": found.before, "after": found.after})
+        write_out(report, lambda file: file.write(chart.svg()))
+        say(f"{report}: the reliability plot", err=True)
+
+
+def _print(found: Calibrated) -> None:
+    calibration = found.calibration
+    bias = f", bias {calibration.bias:+.3f}" if calibration.bias else ""
+    say(f"temperature {calibration.temperature:.3f}{bias}, fitted on {found.entities:,} entities")
+    say(f"expected calibration error {found.error_before:.3f} before, {found.error_after:.3f} after")
+    least = {label: f"{value:.2f}" for label, value in calibration.thresholds.items()}
+    otherwise = "unknown label" if least else "as before"
+    rows = [_row(label, least.get(label, otherwise), score) for label, score in found.labels.items()]
+    typer.echo("\n" + table([("label", "threshold", "P", "R", "F1", "gold"), *rows, _row("all labels", "", found.strict)]))
+
+
+def _row(label: str, threshold: str, score: Score) -> tuple[str | int, ...]:
+    ratios = (f"{100 * ratio:.1f}" for ratio in (score.precision, score.recall, score.f1))
+    return (label, threshold, *ratios, score.gold)
+
+
+def _unreached(found: Calibrated, goal: str, wanted: float | None) -> str:
+    from anyner.inference.calibrate import assured
+
+    other = "recall" if goal == "precision" else "precision"
+    told = []
+    for label, point in found.unreached.items():
+        reached = assured(point.score, "precision" if goal == "precision" else "recall")
+        told.append(f"{label} {reached:.2f} (at {other} {getattr(point.score, other):.2f})")
+    return f"{goal} {wanted:g} is not reached; less one standard error the best thresholds give: {', '.join(told)}"

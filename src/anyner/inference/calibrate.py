@@ -1,0 +1,212 @@
+"""Fits a calibration on dev documents, and chooses thresholds of labels for F1 or for a wanted precision or recall."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from anyner.architectures.settings import Decoding
+from anyner.document import Document, Entity
+from anyner.errors import AnynerError
+from anyner.evaluation.curves import AtThreshold, Bin, calibration_error, reliability, scored, threshold_curve
+from anyner.evaluation.match import Pair, pair_documents
+from anyner.evaluation.scores import Score, label_scores, strict_score
+from anyner.inference.config import Calibration, logit
+from anyner.inference.recognizer import Recognizer
+from anyner.inference.streaming import calibrated
+from anyner.inference.tuning import DocumentsRead, Tuner, middle_place
+
+Goal = Literal["f1", "precision", "recall"]
+ENOUGH = 50
+"""Gold entities that a label needs for a threshold of its own; one with fewer takes that of all labels."""
+_STEPS, _PRECISE, _RIDGE = 50, 1e-9, 1e-9
+_FLATTEST, _STEEPEST = 0.01, 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Calibrated:
+    """A calibration, and what it does on the documents that it was fitted on."""
+
+    calibration: Calibration
+    entities: int
+    """Predictions that the map of scores was fitted on."""
+    before: tuple[Bin, ...]
+    """Reliability of the entities that the architecture's own thresholds let through, by their own scores."""
+    after: tuple[Bin, ...]
+    """Of the same entities, by their probabilities."""
+    labels: dict[str, Score]
+    """Strict, at the thresholds of the labels."""
+    strict: Score
+    unreached: dict[str, AtThreshold]
+    """Labels that do not reach the wanted precision or recall, with what they reach."""
+
+    @property
+    def error_before(self) -> float:
+        """Expected calibration error."""
+        return calibration_error(self.before)
+
+    @property
+    def error_after(self) -> float:
+        return calibration_error(self.after)
+
+
+def calibrated_on(
+    recognizer: Recognizer,
+    documents: Sequence[Document],
+    *,
+    precision: float | None = None,
+    recall: float | None = None,
+    thresholds: bool = True,
+) -> Calibrated:
+    """Temperature and thresholds for F1, or for a wanted precision or recall; `thresholds=False`: entities stay as they are."""
+    goal, wanted = _goal(precision, recall)
+    if goal != "f1" and not thresholds:
+        raise AnynerError(f"a wanted {goal} is reached by thresholds: they cannot stay as they are")
+    bare = _with(recognizer, None)
+    read, own = Tuner(bare, documents).read(), bare.decoding()
+    loosest = {one.name: one.loosest for one in own.config.thresholds() if one.of_score}
+    loose = _pairs(documents, read, replace(own, thresholds={**own.thresholds, **loosest}))
+    scores, right = scored(loose)
+    if not right.any():
+        found = "no entity is found" if not len(right) else "no entity that is found is right"
+        raise AnynerError(f"cannot calibrate on these documents: {found}, at the lowest thresholds")
+    calibration = fitted(scores, right)
+    visible = _pairs(documents, read, own)
+    judged = _calibrated_pairs(visible, calibration)
+    unreached: dict[str, AtThreshold] = {}
+    final = judged
+    if thresholds:
+        chosen, unreached = _chosen(_calibrated_pairs(loose, calibration), recognizer.config.labels, goal, wanted)
+        calibration = calibration.updated({"thresholds": chosen}, "calibration")
+        final = _pairs(documents, read, _with(recognizer, calibration).decoding())
+    strict = sum(map(strict_score, final), Score(0, 0, 0))
+    bins = reliability(visible), reliability(judged)
+    return Calibrated(calibration, len(scores), *bins, label_scores(final), strict, unreached)
+
+
+def _goal(precision: float | None, recall: float | None) -> tuple[Goal, float]:
+    if precision is not None and recall is not None:
+        raise AnynerError("choose a precision or a recall, not both: one threshold cannot promise two figures")
+    for goal, wanted in (("precision", precision), ("recall", recall)):
+        if wanted is not None and not 0 < wanted < 1:
+            raise AnynerError(f"{goal}: expected a number between 0 and 1, got {wanted!r}")
+    if precision is not None:
+        return "precision", precision
+    return ("recall", recall) if recall is not None else ("f1", 1.0)
+
+
+def _with(recognizer: Recognizer, calibration: Calibration | None) -> Recognizer:
+    config = recognizer.config.model_copy(update={"calibration": calibration})
+    return Recognizer(recognizer.runtime, recognizer.vocabulary, config)
+
+
+def _pairs(documents: Sequence[Document], read: DocumentsRead, decoding: Decoding) -> tuple[Pair, ...]:
+    found = read.entities(decoding)
+    predicted = [document.with_entities(found.get(number, ())) for number, document in enumerate(documents)]
+    return pair_documents(documents, predicted)
+
+
+def _calibrated_pairs(pairs: Sequence[Pair], calibration: Calibration) -> tuple[Pair, ...]:
+    return tuple(replace(pair, predicted=tuple(calibrated(pair.predicted, calibration))) for pair in pairs)
+
+
+# The probability that an entity is right
+
+
+def fitted(scores: NDArray[np.float64], right: NDArray[np.bool_]) -> Calibration:
+    """The temperature with the best likelihood; with a bias where that is better by more than a second parameter should be (BIC).
+
+    Right and wrong are targets a little inside of 0 and 1 (Platt), so that a perfect model does not get an infinite slope.
+    """
+    logits = np.array([logit(score) for score in scores.tolist()])
+    many = right.sum(), len(right) - right.sum()
+    targets = np.where(right, (many[0] + 1) / (many[0] + 2), 1 / (many[1] + 2))
+    one, loss = _newton(logits[:, None], targets)
+    both, loss_of_both = _newton(np.stack([logits, np.ones_like(logits)], 1), targets)
+    slope, bias = (both[0], both[1]) if 2 * (loss - loss_of_both) > math.log(len(right)) else (one[0], 0.0)
+    if slope < _FLATTEST:
+        raise AnynerError("cannot calibrate on these documents: entities with higher scores are not right more often")
+    return Calibration.of({"temperature": round(1 / min(slope, _STEEPEST), 6), "bias": round(float(bias), 6)}, "calibration")
+
+
+def _newton(features: NDArray[np.float64], targets: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """Weights of a logistic regression and their loss, the sum over all targets, by damped Newton steps from a slope of 1."""
+
+    def loss_at(weights: NDArray[np.float64]) -> float:
+        values = features @ weights
+        return float((np.logaddexp(0.0, values) - targets * values).sum())
+
+    weights = np.eye(features.shape[1])[0]
+    loss = loss_at(weights)
+    for _ in range(_STEPS):
+        probability = 0.5 * (1 + np.tanh(features @ weights / 2))
+        gradient = features.T @ (probability - targets)
+        curvature = (features * (probability * (1 - probability))[:, None]).T @ features
+        step = np.linalg.solve(curvature + _RIDGE * np.eye(len(weights)), gradient)
+        share = 1.0
+        while (new := loss_at(weights - share * step)) > loss and share > _PRECISE:
+            share /= 2
+        gained, weights, loss = loss - new, weights - share * step, new
+        if gained < _PRECISE:
+            break
+    return weights, loss
+
+
+# Thresholds
+
+
+def _chosen(
+    pairs: Sequence[Pair], labels: Sequence[str], goal: Goal, wanted: float
+) -> tuple[dict[str, float], dict[str, AtThreshold]]:
+    """A threshold for every label, and the labels that do not reach what is wanted."""
+    every = threshold_curve(pairs)
+    common = _at(every, goal, wanted) or _nearest(every, goal)
+    thresholds, unreached = dict[str, float](), dict[str, AtThreshold]()
+    for label in labels:
+        curve = threshold_curve([_of_label(pair, label) for pair in pairs])
+        if not curve or curve[0].score.gold < ENOUGH or not curve[0].score.correct:
+            thresholds[label] = common.threshold
+            continue
+        place = _at(curve, goal, wanted)
+        if place is None:
+            place = unreached[label] = _nearest(curve, goal)
+        thresholds[label] = place.threshold
+    if _at(every, goal, wanted) is None and not unreached:
+        unreached["all labels"] = common
+    return thresholds, unreached
+
+
+def _of_label(pair: Pair, label: str) -> Pair:
+    def own(entities: Sequence[Entity]) -> tuple[Entity, ...]:
+        return tuple(entity for entity in entities if entity.label == label)
+
+    return Pair(pair.document.with_entities(own(pair.gold)), own(pair.predicted))
+
+
+def _at(curve: Sequence[AtThreshold], goal: Goal, wanted: float) -> AtThreshold | None:
+    """The threshold that reaches the goal with the least loss of the other figure; None if none does."""
+    if goal == "f1":
+        place = middle_place({place: point.score for place, point in enumerate(curve)})
+        return None if place is None else curve[place]
+    reached = [point for point in curve if assured(point.score, goal) >= wanted]
+    if not reached:
+        return None
+    return reached[0 if goal == "precision" else -1]
+
+
+def _nearest(curve: Sequence[AtThreshold], goal: Goal) -> AtThreshold:
+    return max(curve, key=lambda point: point.score.f1 if goal == "f1" else assured(point.score, goal))
+
+
+def assured(score: Score, goal: Goal) -> float:
+    """Precision or recall less one standard error (the lower end of Wilson's interval): chance picks too low a threshold else."""
+    correct, of = score.correct, score.predicted if goal == "precision" else score.gold
+    if not of:
+        return 0.0
+    ratio = correct / of
+    return (ratio + 1 / (2 * of) - math.sqrt(ratio * (1 - ratio) / of + 1 / (4 * of * of))) / (1 + 1 / of)
