@@ -197,8 +197,8 @@ function selected() {
 
 // An entity to which a fragment was added is changed when the selection is over.
 function selectionOver() {
-  const { fragments, entity } = chosen;
-  if (entity === null || JSON.stringify(state.entities[entity].fragments) === JSON.stringify(fragments)) return;
+  const { fragments, entity } = chosen, own = state.entities[entity]; // none, or gone with an older text
+  if (!own || JSON.stringify(own.fragments) === JSON.stringify(fragments)) return;
   base = [];
   edit(all => all.map((one, number) => number === entity ? { label: one.label, fragments } : one), "Fragment added.");
 }
@@ -418,7 +418,7 @@ function giveByKey(event, withAlt) {
   if (label === undefined) return;
   event.preventDefault();
   const own = event.target.dataset.e;
-  if (own !== undefined) choose(state.entities[own].fragments, Number(own));
+  if (state.entities[own]) choose(state.entities[own].fragments, Number(own));
   give(label);
 }
 
@@ -436,7 +436,7 @@ drawing.addEventListener("click", event => {
   const over = event.target.closest("[data-e]");
   if (!over || selectedIn(drawing) || extending) return;
   const here = over.dataset.e.split(" ").map(Number), next = here[(here.indexOf(chosen.entity) + 1) % here.length];
-  choose(state.entities[next].fragments, next);
+  if (state.entities[next]) choose(state.entities[next].fragments, next); // else drawn from an older text
 });
 for (const place of [box, drawing]) {
   place.addEventListener("pointerdown", event => {
