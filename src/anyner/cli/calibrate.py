@@ -69,7 +69,7 @@ def calibrate(
         goal = "recall" if precision is None else "precision"
         say(_unreached(found, goal, recall if precision is None else precision), err=True)
     if report is not None:
-        from anyner.view.reliability import reliability_chart
+        from anyner.view.report import reliability_chart
 
         chart = reliability_chart({"before": found.before, "after": found.after})
         write_out(report, lambda file: file.write(chart.svg()))

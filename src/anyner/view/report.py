@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, TextIO
@@ -11,7 +11,7 @@ from typing import Any, TextIO
 from anyner.document import Document, Entity
 from anyner.evaluation.bootstrap import Interval
 from anyner.evaluation.compare import Outcome, PairedEvaluation
-from anyner.evaluation.curves import OTHER, label_confusion, reliability, threshold_curve
+from anyner.evaluation.curves import OTHER, Bin, calibration_error, label_confusion, reliability, threshold_curve
 from anyner.evaluation.errors import Cause
 from anyner.evaluation.evaluate import Evaluation
 from anyner.evaluation.match import Pair
@@ -22,7 +22,6 @@ from anyner.fragments import Fragments
 from anyner.view.chart import Axis, Chart, Curve, bar_chart, line_chart
 from anyner.view.drawing import on_lines, visible
 from anyner.view.html import Legend, environment, plain
-from anyner.view.reliability import reliability_chart
 
 _CONTEXT, _LONGEST = 80, 1200
 """Characters shown on either side of an error, and in all."""
@@ -251,6 +250,14 @@ def _charts(evaluation: Evaluation) -> tuple[list[Chart], list[str]]:
         parts_of = [part for part in evaluation.slices if part.group == group and part.gold]
         charts.append(bar_chart(title, [(part.name, part.f1, f"{part.gold:,} gold") for part in parts_of], what))
     return charts, notes
+
+
+def reliability_chart(curves: Mapping[str, Sequence[Bin]]) -> Chart:
+    """How often predictions are right at each score, a curve for each name; on the dashed line a score is that probability."""
+    errors = " → ".join(f"{calibration_error(bins):.3f}" for bins in curves.values())
+    drawn = [Curve(name, [(one.mean_score, one.precision) for one in bins]) for name, bins in curves.items()]
+    x, y = Axis("mean score", (0.0, 1.0)), Axis("precision", (0.0, 1.0))
+    return line_chart(f"Reliability (calibration error {errors})", drawn, x, y, diagonal=True)
 
 
 def _heat(evaluation: Evaluation) -> Heat | None:
