@@ -28,6 +28,7 @@ from script import RESULTS, ROOT, header, parser_of, run, write_result
 
 import anyner
 from anyner.corpora.synthetic import synthetic
+from anyner.errors import AnynerError
 from anyner.serve.server import raise_file_limit
 
 MODEL = "general-en"
@@ -226,6 +227,8 @@ def slow_clients(idle: int, slow: int, threads: int) -> dict[str, Any]:
         while running.process.num_fds() < idle + slow and time.monotonic() < deadline:
             time.sleep(0.1)
         files = running.process.num_fds()
+        if files < idle + slow:
+            raise AnynerError(f"only {files} of {idle + slow} connections are open after a minute: nothing to measure yet")
         answers, during = answered(running.port, requests, 1)
         return {
             "idle_connections": idle,
