@@ -204,7 +204,7 @@ def patience(port: int, idle: int, slow: int, seconds: float) -> int:
     raise_file_limit()
 
     async def opened() -> int:
-        head = b"POST /predict HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 999\r\n\r\n{"
+        head = b"POST /predict HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 999\r\n\r\n{"
         held = list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]()
         while len(held) < idle + slow:
             held += await asyncio.gather(*(asyncio.open_connection("127.0.0.1", port) for _ in range(100)))
