@@ -1,6 +1,6 @@
 """What a recipe leaves open is chosen from the corpus, by the rules below; the choices become plain keys of the recipe.
 
-They follow what recipes that were tuned on six corpora have in common (docs/training.md). A head has its own rules in `fitted`.
+They were chosen on dev of many corpora at once (docs/training.md). A head has its own rules in `fitted`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 from anyner.encoding.config import SCRATCH, EncoderConfig
 from anyner.settings import is_by_rule
 from anyner.training.config import Recipe
+from anyner.training.data.neighbours import follow_one_another
 from anyner.training.data.splits import Corpora
 from anyner.training.encoder import encoder_width
 
@@ -19,11 +20,11 @@ HELD_OUT = 0.1
 """Share of train that becomes dev where there is none."""
 AUGMENTATION = 0.3
 """New sentences with coordinated entities, where some are discontinuous."""
-BATCH_SHARE, BATCHES = 1 / 100, (8, 64)
+BATCH_SHARE, BATCHES = 1 / 200, (8, 32)
 """Sentences of a batch: so many of the training sentences, within bounds."""
 TOKENS_A_SENTENCE = 256
 """Room in a batch for so many pieces of each of its sentences."""
-ENCODER_LR, OF_BATCH, OF_WIDTH = 1.5e-4, 48, 384
+ENCODER_LR, OF_BATCH, OF_WIDTH = 1.2e-4, 32, 384
 """Learning rate of a pretrained encoder of this width with this batch; it grows with the root of the batch, and shrinks with the
 width."""
 SCRATCH_LRS = (1e-3, 2e-3)
@@ -44,7 +45,7 @@ class Rules:
     """Dev documents that are scored, where there are more."""
 
 
-STANDARD, FAST = Rules(epochs=10, least_steps=800), Rules(epochs=4, least_steps=250, most_dev=1000)
+STANDARD, FAST = Rules(epochs=10, least_steps=1600), Rules(epochs=4, least_steps=250, most_dev=1000)
 
 
 def completed(recipe: Recipe, corpora: Corpora, rules: Rules = STANDARD) -> Recipe:
@@ -55,7 +56,9 @@ def completed(recipe: Recipe, corpora: Corpora, rules: Rules = STANDARD) -> Reci
 def told(given: Recipe, recipe: Recipe) -> str:
     """What was chosen for a recipe, in one line; empty if nothing was."""
     chosen = {key: attrgetter(key)(recipe) for key in open_keys(given)}
-    listed = [f"{key}={f'{value:g}' if isinstance(value, float) else value}" for key, value in chosen.items() if value]
+    listed = [
+        f"{key}={f'{value:g}' if isinstance(value, float) else value}" for key, value in chosen.items() if value or value is False
+    ]
     return f"chosen from the corpus (--set KEY=VALUE changes it): {', '.join(listed)}" if listed else ""
 
 
@@ -78,6 +81,7 @@ def choices(recipe: Recipe, corpora: Corpora, rules: Rules = STANDARD) -> dict[s
     choose("training.batch_tokens", TOKENS_A_SENTENCE * batch)
     choose("training.epochs", max(rules.epochs, -(-rules.least_steps * batch // max(1, len(train)))))
     epochs = chosen.get("training.epochs", recipe.training.epochs)
+    choose("training.passages", follow_one_another(train, recipe.text))
     scratch = recipe.encoder.source == SCRATCH
     encoder_lr, head_lr = SCRATCH_LRS if scratch else (_encoder_lr(recipe.encoder, batch), 1e-3)
     choose("training.encoder_lr", encoder_lr)

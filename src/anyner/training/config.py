@@ -85,7 +85,7 @@ class TrainingConfig(Settings):
     """Keys `by_rule` are chosen from the corpus unless a recipe has them (`auto.py`)."""
 
     epochs: int = by_rule(10, ge=1)
-    passages: bool = True
+    passages: bool = by_rule(True)
     """Read source documents whole, in short passages or sentence by sentence, sampled again in each epoch; false: every document
     of the files separately, for comparison with papers."""
     batch_sentences: int = by_rule(32, ge=1)
