@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.document import Document, Entity
@@ -25,7 +25,6 @@ def runs(covered: set[int]) -> Fragments:
     return tuple(zip(starts, ends, strict=True))
 
 
-@settings(deadline=None)
 @given(positions)
 def test_canonical_fragments_are_the_maximal_runs_of_what_is_covered(covered: set[int]) -> None:
     assert canonical_fragments([(p, p + 1) for p in sorted(covered)]) == runs(covered)
@@ -135,7 +134,6 @@ def test_given_words_must_lie_in_order_inside_the_text(words: tuple[tuple[int, i
         Document("abc", words=words)
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), max_size=6), st.data())
 def test_from_words_joins_with_one_space_and_counts_words(words: list[str], data: st.DataObject) -> None:
     entities = []

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.document import Entity
@@ -119,7 +119,6 @@ def resolve_by_sets(items: list[Entity], policy: Policy) -> list[Entity]:
     return [items[index] for index in sorted(kept)]
 
 
-@settings(max_examples=150)
 @given(st.lists(entities, max_size=9), st.sampled_from(POLICIES))
 def test_resolve_is_the_greedy_choice(items: list[Entity], policy: Policy) -> None:
     assert [id(item) for item in resolve(items, policy)] == [id(item) for item in resolve_by_sets(items, policy)]

@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -47,7 +47,6 @@ def kept_slowly(sentence: list[WordEntity], policy: Policy) -> set[WordEntity]:
     return set(kept)
 
 
-@settings(deadline=None, max_examples=50)
 @given(proposed, st.sampled_from([0.25, 0.5, 0.7]), st.sampled_from(POLICIES))
 def test_decoding_equals_a_loop(chosen: dict[Place, float], threshold: float, policy: Policy) -> None:
     expected: list[list[WordEntity]] = [[], [], []]
@@ -59,7 +58,6 @@ def test_decoding_equals_a_loop(chosen: dict[Place, float], threshold: float, po
     assert all(len(set(entities)) == len(entities) for entities in found)
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.sets(places, max_size=12), st.sampled_from(POLICIES))
 def test_perfect_proposals_decode_to_exactly_the_gold(gold: set[Place], policy: Policy) -> None:
     """Gold that keeps the policy comes back whole."""

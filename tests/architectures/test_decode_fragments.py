@@ -6,7 +6,7 @@ from itertools import chain, combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.architectures.biaffine.config import Config
@@ -17,7 +17,6 @@ SPANS: list[Span] = [(word, word) for word in range(0, 14, 2)]
 PAIRS = list(combinations(SPANS, 2))
 
 
-@settings(max_examples=60, deadline=None)
 @given(st.dictionaries(st.sampled_from(PAIRS), st.floats(0.1, 1.0), max_size=14))
 def test_entities_are_the_largest_sets_of_which_all_are_pairs(edges: Edges) -> None:
     sets = chain.from_iterable(combinations(SPANS, size) for size in range(2, len(SPANS) + 1))

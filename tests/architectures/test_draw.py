@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.architectures.draw import Draw, Floats
@@ -16,7 +16,6 @@ def drawn(kind: str, draw: Draw, purpose: str, content: list[int], size: int) ->
     return found
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from(KINDS), st.integers(-5, 2**40), st.integers(0, 9), st.lists(keys, min_size=1, max_size=4), st.integers(1, 9)
 )
@@ -29,7 +28,6 @@ def test_a_row_depends_on_its_own_key_only(kind: str, seed: int, epoch: int, con
         assert np.array_equal(drawn(kind, Draw(seed, epoch, step=77), "noise", [key], size)[0], row)
 
 
-@settings(deadline=None)
 @given(st.sampled_from(KINDS), keys, st.integers(1, 200), st.integers(0, 50))
 def test_a_longer_row_begins_with_the_shorter(kind: str, key: int, size: int, more: int) -> None:
     longer = drawn(kind, Draw(3), "noise", [key], size + more)

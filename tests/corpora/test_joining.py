@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 from drawn_documents import raw_documents
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.corpora.joining import joined, parted, source_documents
 from anyner.document import Document, Entity
 
 
-@settings(max_examples=35, deadline=None)
 @given(st.lists(raw_documents(), min_size=1, max_size=5), st.sampled_from([" ", "\n", "\n\n"]))
 def test_what_is_joined_can_be_parted_again(parts: list[Document], separator: str) -> None:
     whole = joined(parts, separator)

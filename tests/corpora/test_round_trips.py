@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from drawn_documents import any_documents, tame_documents
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.corpora.corpus import EVERYTHING, Format, Problem, ProblemLog
@@ -50,7 +50,6 @@ def _fitted(one: Format, document: Document) -> tuple[Document | None, list[Prob
     return fitted, log.found
 
 
-@settings(max_examples=20, deadline=None)
 @given(documents=st.lists(any_documents(), max_size=4))
 def test_what_a_format_can_hold_comes_back_equal(documents: list[Document]) -> None:
     for one in INSTALLED:
@@ -66,7 +65,6 @@ def test_what_a_format_can_hold_comes_back_equal(documents: list[Document]) -> N
                 _assert_same(before, after, one)
 
 
-@settings(max_examples=20, deadline=None)
 @given(document=any_documents())
 def test_what_a_format_cannot_hold_is_refused_or_told(document: Document) -> None:
     for one in INSTALLED:
@@ -94,7 +92,6 @@ def _assert_refused_or_told(document: Document, fit: Document | None, why: str, 
         assert len(fit.entities) == len(document.entities) - gone - merged, one.name
 
 
-@settings(max_examples=25, deadline=None)
 @given(documents=st.lists(tame_documents("flat"), min_size=1, max_size=3))
 def test_every_format_holds_plain_flat_documents_and_is_recognised(documents: list[Document]) -> None:
     for one in INSTALLED:
@@ -108,19 +105,16 @@ def test_every_format_holds_plain_flat_documents_and_is_recognised(documents: li
 
 
 @pytest.mark.parametrize("name", ["jsonl", "jsonl-tokens", "brat", "w2ner", "dai", "doccano-relations"])
-@settings(max_examples=10, deadline=None)
 @given(document=tame_documents("tame"))
 def test_formats_of_any_shape_hold_nested_and_discontinuous(name: str, document: Document) -> None:
     assert not _fitted(format_named(name), document)[1]
 
 
-@settings(max_examples=25, deadline=None)
 @given(document=any_documents())
 def test_text_jsonl_holds_every_document(document: Document) -> None:
     assert not _fitted(format_named("jsonl"), document)[1]
 
 
-@settings(max_examples=20, deadline=None)
 @given(documents=st.lists(tame_documents("flat"), min_size=1, max_size=3), data=st.data())
 def test_a_damaged_file_gives_a_corpus_or_one_clear_line(documents: list[Document], data: st.DataObject) -> None:
     one = data.draw(st.sampled_from(INSTALLED))

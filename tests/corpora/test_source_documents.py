@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.corpora.corpus import Corpus
@@ -41,7 +41,6 @@ def test_parts_of_one_document_in_two_files_stay_parts_of_it() -> None:
 _Sentences = st.lists(st.tuples(st.sampled_from(["a", "b", "a (2)", None]), st.sampled_from([0, 1, None]), st.sampled_from("xy")))
 
 
-@settings(max_examples=40, deadline=None)
 @given(files=st.lists(_Sentences, max_size=4))
 def test_no_two_files_have_other_texts_at_the_same_place(files: list[list[tuple[str | None, int | None, str]]]) -> None:
     corpora = [_corpus(*sentences) for sentences in files]

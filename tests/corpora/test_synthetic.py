@@ -7,7 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.corpora import synthetic as package
@@ -103,7 +103,6 @@ def test_the_contiguous_variant_is_flat_and_nested_only() -> None:
     assert 0.3 * found.entities < found.nested < found.entities
 
 
-@settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6), st.booleans(), st.sampled_from(["train", "dev", "test"]))
 def test_entities_sit_on_word_boundaries_of_sentences_of_ordinary_length(seed: int, contiguous: bool, split: Split) -> None:
     for document in synthetic(20, seed, contiguous, split):

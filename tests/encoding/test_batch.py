@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.encoding.batch import Batch, batch_of, training_batch
@@ -33,7 +33,6 @@ lines = st.sets(st.integers(0, 6), max_size=4)
 drawn_windows = st.lists(st.builds(window, word_pieces, contexts, contexts, lines), min_size=1, max_size=5)
 
 
-@settings(deadline=None, max_examples=40)
 @given(drawn_windows)
 def test_a_batch_holds_every_window_padded(windows: list[Window]) -> None:
     batch = batch_of(windows, FRAME)
@@ -61,7 +60,6 @@ def test_a_batch_holds_every_window_padded(windows: list[Window]) -> None:
     assert batch.gold is None
 
 
-@settings(deadline=None)
 @given(word_pieces, contexts, contexts, st.data())
 def test_without_hides_whole_words_and_touches_nothing_else(
     pieces: list[Pieces], before: Pieces, after: Pieces, data: st.DataObject
@@ -104,7 +102,6 @@ def entities_from(gold: Gold, sentences: int) -> list[list[WordEntity]]:
     return found
 
 
-@settings(deadline=None, max_examples=40)
 @given(drawn_windows, st.data())
 def test_gold_comes_back_as_it_went_in(windows: list[Window], data: st.DataObject) -> None:
     entities = [data.draw(entities_of(len(w.words))) for w in windows]

@@ -5,7 +5,7 @@ from pathlib import Path
 from unicodedata import normalize
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from anyner.encoding import pieces as pieces_module
@@ -30,7 +30,6 @@ def test_a_word_has_the_pieces_it_has_alone(any_vocabulary: PieceVocabulary) -> 
     assert any_vocabulary.cut(list(reversed(words))) == alone[::-1]
 
 
-@settings(deadline=None)
 @given(words=st.lists(st.text(st.characters(exclude_categories=["Cs", "Zs", "Zl", "Zp"]), min_size=1), max_size=5))
 def test_every_word_keeps_its_place(words: list[str], wordpiece: PieceVocabulary) -> None:
     cut = wordpiece.cut(words)
@@ -177,7 +176,6 @@ def test_what_a_vocabulary_may_know_stays(any_vocabulary: PieceVocabulary, word:
         assert any_vocabulary.cut([word]) == [whole]
 
 
-@settings(max_examples=60)
 @example(word="\u0300\u3099\u200c0")
 @given(
     word=st.text(min_size=1) | st.text(st.sampled_from("aéА中ｅＡ－ﾞｶﬁ𝐁\u0301\u00ad\u200b\u200c\u200d\u2060\ufeff👍م"), min_size=1)

@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -40,7 +40,6 @@ def drawn(seed: int, batch: int, size: int, words: int, longest: int) -> tuple[T
     return pieces, first, (first + length - 1).clamp(max=size - 1)
 
 
-@settings(deadline=None)
 @given(st.integers(0, 999), st.integers(1, 3), st.integers(1, 40), st.integers(1, 40), st.sampled_from(HOWS))
 def test_pooling_equals_a_loop(seed: int, batch: int, size: int, longest: int, how: Pooling) -> None:
     pieces, first, last = drawn(seed, batch, size, 1 + seed % 12, longest)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from transformers import BertConfig
 
@@ -98,7 +98,6 @@ def test_a_text_in_one_casing_has_no_shapes() -> None:
     assert vocabulary().rows([replace(window("Na", "na"), caseless=True)]).tolist() == [0, 0]
 
 
-@settings(deadline=None, max_examples=25)
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), min_size=1, unique=True))
 def test_the_file_comes_back_equal(tmp_path_factory: pytest.TempPathFactory, shapes: list[str]) -> None:
     folder = tmp_path_factory.mktemp("shapes")

@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections import Counter
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.encoding.wordpieces import learned_pieces
@@ -46,7 +46,6 @@ def test_pieces_are_those_of_counting_anew(words: dict[str, int], most: int) -> 
     assert learned_pieces(words, most) == by_recounting(words, most)
 
 
-@settings(max_examples=40)
 @given(counted, st.randoms(use_true_random=False))
 def test_the_order_of_the_words_does_not_matter(words: dict[str, int], random: object) -> None:
     shuffled = list(words.items())

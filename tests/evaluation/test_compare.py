@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.document import Document, Entity
@@ -25,7 +25,6 @@ def document(entities: set[int]) -> Document:
 SETS = st.sets(st.integers(0, len(ONE) - 1))
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(SETS, SETS, SETS), min_size=1, max_size=3))
 def test_every_entity_is_counted_once(sets: list[tuple[set[int], set[int], set[int]]]) -> None:
     gold, a, b = ([document(one) for one in side] for side in zip(*sets, strict=True))

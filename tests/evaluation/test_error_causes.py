@@ -1,4 +1,4 @@
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.document import Document, Entity
@@ -68,7 +68,6 @@ FRAGMENTS = st.sets(st.integers(0, 6), min_size=1, max_size=5).map(lambda places
 ENTITIES = st.lists(st.builds(Entity, st.sampled_from("AB"), FRAGMENTS), max_size=6, unique_by=lambda e: e.key)
 
 
-@settings(max_examples=60, deadline=None)
 @given(ENTITIES, ENTITIES)
 def test_every_wrong_entity_is_in_exactly_one_case(gold: list[Entity], predicted: list[Entity]) -> None:
     cases = error_cases(pair_documents([Document(TEXT, tuple(gold))], [Document(TEXT, tuple(predicted))]))

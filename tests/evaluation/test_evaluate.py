@@ -2,7 +2,7 @@ import json
 import random
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.document import Document, Entity
@@ -29,7 +29,6 @@ def evaluated(corpus: list[tuple[list[Entity], list[Entity]]]) -> Evaluation:
     return evaluate_documents(gold, predicted, train_surfaces=["one", "n t"], resamples=50)
 
 
-@settings(deadline=None, max_examples=25)
 @given(CORPUS, st.randoms(use_true_random=False))
 def test_no_order_changes_anything(drawn: list[tuple[list[Entity], list[Entity], list[Entity]]], shuffler: random.Random) -> None:
     # The third list is right on both sides, so that correct entities are not rare.

@@ -1,7 +1,7 @@
 from itertools import permutations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.document import Document, Entity
@@ -38,7 +38,6 @@ def partial_credit(one: Entity, other: Entity) -> float:
     return 0.5 if characters(one) & characters(other) else 0.0
 
 
-@settings(max_examples=60, deadline=None)
 @given(ENTITIES, ENTITIES)
 def test_scenarios_equal_brute_force(gold: list[Entity], predicted: list[Entity]) -> None:
     scenarios = scenario_scores(pairs_of(gold, predicted))

@@ -1,13 +1,12 @@
 """Batches hold every window once, in order, within their budget."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.inference.batching import batches, longest_first, window_size
 from anyner.text.windows import Window
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 50), max_size=30), st.randoms(), st.integers(1, 200), st.none() | st.integers(1, 5))
 def test_batches_are_runs_within_the_budget(sizes: list[int], random: object, tokens: int, most: int | None) -> None:
     order = list(range(len(sizes)))

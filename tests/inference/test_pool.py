@@ -1,6 +1,6 @@
 """A pool hands out every window once, the oldest in the next batch, like beside like, within the budget."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.inference.batching import window_size
@@ -14,7 +14,6 @@ def window(size: int, document: int = 0) -> Window:
     return Window(document, 0, [0], [1], ["a"], [(1,) * size])
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(1, 50), max_size=40), st.integers(1, 300), st.integers(1, 400), st.booleans())
 def test_every_window_comes_once_and_the_oldest_next(sizes: list[int], tokens: int, ahead: int, padded: bool) -> None:
     pool = Pool(tokens, EXTRA, padded=padded)

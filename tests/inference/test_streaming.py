@@ -75,10 +75,10 @@ def test_many_texts_need_no_more_memory_than_few(recognizer: Recognizer) -> None
         return tracemalloc.get_traced_memory()[1]
 
     tracemalloc.start()
-    peak(400)  # what is kept between calls is there
-    few, many = peak(400), peak(1600)
+    peak(200)  # what is kept between calls is there
+    few, many = peak(200), peak(800)
     tracemalloc.stop()
-    assert many - few < 250 * (1600 - 400)  # bytes: far less than a document and its window
+    assert many - few < 250 * (800 - 200)  # bytes: far less than a document and its window
 
 
 def test_documents_of_one_long_word_wait_by_their_characters(recognizer: Recognizer) -> None:

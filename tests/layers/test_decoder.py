@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
@@ -46,7 +46,6 @@ def sentences(decoder: Decoder, lengths: list[int]) -> tuple[Tensor, Tensor]:
     return states, torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     st.lists(st.tuples(st.integers(0, 4), st.integers(1, 5)), min_size=1, max_size=4),
     st.integers(1, 4),

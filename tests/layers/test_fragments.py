@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 import torch
 from head_batches import LABELS, WIDTH, gold_of, states_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.encoding.examples import WindowSoftLabels
@@ -38,7 +38,6 @@ def fragments_of(entities: Entities) -> set[tuple[int, int, int, int]]:
     }
 
 
-@settings(max_examples=25, deadline=None)
 @given(sentences())
 def test_gold_in_spans_has_every_fragment_once(entities: Entities) -> None:
     lengths = (8,) * len(entities)
@@ -55,7 +54,6 @@ def test_gold_in_spans_has_every_fragment_once(entities: Entities) -> None:
     assert sum(gold.counts) == len(gold.sentence)
 
 
-@settings(max_examples=25, deadline=None)
 @given(sentences())
 def test_pairs_are_together_exactly_when_one_entity_has_both(entities: Entities) -> None:
     pairs, together = training_pairs(gold_of((8,) * len(entities), entities).host, C)

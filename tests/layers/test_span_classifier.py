@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
@@ -23,7 +23,6 @@ from anyner.text.align import WordEntity
 from anyner.text.windows import Window
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.integers(1, 4), st.integers(1, 6), st.integers(1, 5), st.integers(0, 9), st.sampled_from([1, 40, 2**27]))
 @torch.no_grad()
 def test_spans_are_read_off_the_whole_table(sentences: int, words: int, classes: int, number: int, largest: int) -> None:

@@ -1,7 +1,7 @@
 """Vectors of spans: tables against a loop over words."""
 
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.layers.spanpool import SpanMaxima, Spans
@@ -13,7 +13,6 @@ def words_of(seed: int, count: int) -> torch.Tensor:
     return torch.randn(3, count, 4, generator=torch.Generator().manual_seed(seed))
 
 
-@settings(deadline=None)
 @given(spans, st.integers(1, 37), st.integers(0, 9))
 def test_the_maximum_of_a_span_is_that_of_its_words(drawn: list[tuple[int, int, int]], count: int, seed: int) -> None:
     words = words_of(seed, count)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 from tokenizers.models import BPE, Unigram
@@ -76,7 +76,6 @@ def test_sentences_have_the_same_pieces(pair: Pair) -> None:
     assert compared > 1000
 
 
-@settings(max_examples=80, deadline=None)
 @given(words=st.lists(st.text(st.characters(exclude_categories=["Cs", "Z"]), min_size=1, max_size=12), min_size=1, max_size=6))
 def test_any_words_have_the_same_pieces(pair: Pair, words: list[str]) -> None:
     own, theirs = pair

@@ -3,7 +3,7 @@
 from itertools import permutations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from nervaluate.entities import Entity as TheirEntity
 from nervaluate.evaluator import Evaluator
@@ -52,13 +52,11 @@ def assert_scenarios_equal(golds: list[list[Span]], predictions: list[list[Span]
         assert [ours.precision, ours.recall, ours.f1] == pytest.approx([other.precision, other.recall, other.f1]), name
 
 
-@settings(deadline=None, max_examples=120)
 @given(st.lists(st.tuples(SPANS, SPANS), min_size=1, max_size=4))
 def test_strict_exact_and_partial_equal_on_flat_data(corpus: list[tuple[list[Span], list[Span]]]) -> None:
     assert_scenarios_equal([one for one, _ in corpus], [other for _, other in corpus], ["strict", "exact", "partial"])
 
 
-@settings(deadline=None, max_examples=120)
 @given(SPANS, SPANS)
 def test_all_four_equal_where_each_entity_meets_at_most_one(gold: list[Span], predicted: list[Span]) -> None:
     [one], [other] = documents([gold]), documents([predicted])
@@ -70,7 +68,6 @@ def test_all_four_equal_where_each_entity_meets_at_most_one(gold: list[Span], pr
     assert_scenarios_equal([gold], [predicted], ["strict", "exact", "partial", "ent_type"])
 
 
-@settings(deadline=None, max_examples=80)
 @given(SPANS, SPANS.filter(lambda flat: len(flat) <= 5))
 def test_type_equals_nervaluate_in_its_luckiest_order(gold: list[Span], predicted: list[Span]) -> None:
     [pair] = pair_documents(documents([gold]), documents([predicted]))

@@ -3,7 +3,7 @@
 import warnings
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from seqeval.metrics import classification_report
 from seqeval.scheme import IOB2
@@ -45,7 +45,6 @@ def document(sentence_tags: list[str]) -> Document:
     return Document.from_words(["w"] * len(sentence_tags), entities)
 
 
-@settings(deadline=None, max_examples=70)
 @pytest.mark.parametrize("options", [{}, {"mode": "strict", "scheme": IOB2}], ids=["default", "strict IOB2"])
 @given(corpus=st.lists(sentence(), min_size=1, max_size=4))
 def test_strict_scores_equal_seqeval(options: dict[str, object], corpus: list[tuple[list[str], list[str]]]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from served import StandIn, client_of, service_of
 
@@ -234,7 +234,6 @@ def test_ndjson_stops_reading_when_the_server_stops() -> None:
     assert first["text"] == "Ann" and last["error"].startswith("the server stops")
 
 
-@settings(max_examples=25)
 @given(st.lists(st.text(), min_size=1, max_size=4))
 def test_odd_unicode_keeps_its_offsets(texts: list[str]) -> None:
     model = StandIn()

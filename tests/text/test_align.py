@@ -1,6 +1,6 @@
 """Characters <-> words, held against an oracle that looks at every word and every character."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.document import Document, Entity
@@ -38,7 +38,6 @@ def documents(draw: st.DrawFn) -> Document:
     return Document(text, tuple(found.values()))
 
 
-@settings(deadline=None)
 @given(documents())
 def test_every_entity_becomes_the_words_it_touches_or_is_reported(document: Document) -> None:
     starts, ends = split(document.text)
@@ -61,7 +60,6 @@ def test_every_entity_becomes_the_words_it_touches_or_is_reported(document: Docu
             assert reported[entity.key] == in_words
 
 
-@settings(deadline=None)
 @given(documents())
 def test_words_to_characters_and_back_changes_nothing(document: Document) -> None:
     starts, ends = split(document.text)

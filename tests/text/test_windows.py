@@ -7,7 +7,7 @@ from math import inf
 from typing import Literal
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.document import Document, Entity
@@ -33,7 +33,6 @@ def windows(document: Document, budget: int, overlap: int = 48, context: int = 9
 word_lists = st.lists(st.text("abc", min_size=1, max_size=6), max_size=60)
 
 
-@settings(deadline=None)
 @given(word_lists, st.integers(1, 20), st.integers(0, 8), st.sampled_from([1, 3, 4096]))
 def test_windows_cover_all_words_in_order_within_budget(words: list[str], budget: int, overlap: int, chunk: int) -> None:
     document = Document(" ".join(words))
@@ -65,7 +64,6 @@ def test_windows_cover_all_words_in_order_within_budget(words: list[str], budget
         assert sum(map(len, one.words)) + len(words[stop]) > budget  # and no window is cut before it must be
 
 
-@settings(deadline=None)
 @given(word_lists)
 def test_what_fits_is_one_window(words: list[str]) -> None:
     made = windows(Document(" ".join(words)), sum(map(len, words)) or 1)
@@ -109,7 +107,6 @@ def characters(pieces: Pieces) -> str:
     return "".join(map(chr, pieces))
 
 
-@settings(deadline=None)
 @given(word_lists, word_lists, word_lists.filter(bool), st.integers(0, 40), st.integers(0, 12))
 def test_context_is_the_nearest_words_within_budget(
     before: list[str], after: list[str], words: list[str], spare: int, most: int
@@ -214,7 +211,6 @@ def window_entities(draw: st.DrawFn, window: Window) -> list[WordEntity]:
     return list(found.values())
 
 
-@settings(deadline=None)
 @given(st.data(), st.integers(2, 40), st.integers(2, 12), st.integers(0, 10), st.sampled_from(POLICIES))
 def test_merging_follows_the_documented_rule(data: st.DataObject, size: int, budget: int, overlap: int, policy: Policy) -> None:
     made = windows(Document(" ".join("a" * size)), budget, overlap=overlap)
@@ -224,7 +220,6 @@ def test_merging_follows_the_documented_rule(data: st.DataObject, size: int, bud
     assert merged(made, found, policy) == merged_slowly(made, found, policy)
 
 
-@settings(deadline=None)
 @given(st.integers(1, 60), st.integers(4, 12), st.integers(0, 8), st.sets(st.integers(0, 58), max_size=12))
 def test_entities_that_every_window_finds_come_out_once(size: int, budget: int, overlap: int, starts: set[int]) -> None:
     made = windows(Document(" ".join("a" * size)), budget, overlap=overlap)

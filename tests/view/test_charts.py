@@ -6,7 +6,7 @@ import json
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.view.chart import Axis, Curve, bar_chart, line_chart
@@ -16,7 +16,6 @@ SVG = "{http://www.w3.org/2000/svg}"
 FINITE = st.floats(-1e9, 1e9)
 
 
-@settings(max_examples=60, deadline=None)
 @given(curves=st.lists(st.lists(st.tuples(FINITE, FINITE), max_size=5), max_size=4), whole=st.booleans(), log=st.booleans())
 def test_curves_stay_inside_the_frame(curves: list[list[tuple[float, float]]], whole: bool, log: bool) -> None:
     log = log and all(y > 0 for points in curves for _, y in points)

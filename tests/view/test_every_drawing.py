@@ -7,7 +7,7 @@ from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from random_documents import documents
 
@@ -19,10 +19,8 @@ from anyner.view.svg import picture_lines
 from anyner.view.terminal import draw
 
 SVG = "{http://www.w3.org/2000/svg}"
-EACH = settings(max_examples=40, deadline=None)
 
 
-@EACH
 @given(document=documents())
 def test_html(document: Document) -> None:
     lines = layout(document, Legend())
@@ -43,7 +41,6 @@ def test_html(document: Document) -> None:
         assert any(not solid for solid in joined[number]) == any(gaps)
 
 
-@EACH
 @given(document=documents())
 def test_html_has_no_markup_but_its_own(document: Document) -> None:
     for source in (render([document], title=document.id or "x"), piece([document])):
@@ -52,7 +49,6 @@ def test_html_has_no_markup_but_its_own(document: Document) -> None:
         source.encode()
 
 
-@EACH
 @given(document=documents(), width=st.integers(60, 400))
 def test_svg(document: Document, width: int) -> None:
     drawn = set()
@@ -68,7 +64,6 @@ def test_svg(document: Document, width: int) -> None:
     assert drawn == set(range(len(document.entities)))
 
 
-@EACH
 @given(document=documents(), width=st.integers(100, 400))
 def test_svg_as_it_is_written(document: Document, width: int) -> None:
     root = ElementTree.fromstring(drawing(document).svg(width))
@@ -112,7 +107,6 @@ def test_many_entities_in_one_paragraph_all_have_their_place() -> None:
     assert max(line.depth for line in lines) < 25
 
 
-@EACH
 @given(document=documents())
 def test_the_terminal_and_svg_have_the_order_of_the_tracks(document: Document) -> None:
     order = {tag.number: tag.track for line in layout(document, Legend()) for segment in line for tag in segment.tags}

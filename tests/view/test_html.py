@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.document import Document, Entity
@@ -162,7 +162,6 @@ def documents(draw: st.DrawFn) -> Document:
     return Document(text, tuple(placed.values()))
 
 
-@settings(max_examples=40, deadline=None)
 @given(document=documents())
 def test_text_survives_and_every_entity_is_labelled_once(document: Document) -> None:
     page = Page(render([document]))

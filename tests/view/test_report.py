@@ -8,7 +8,7 @@ import re
 from html.parser import HTMLParser
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from random_documents import documents
 
@@ -50,7 +50,6 @@ def joined(lines: list[list[Any]]) -> str:
     return "\n".join("".join(part if isinstance(part, str) else part[0] for part in line) for line in lines)
 
 
-@settings(max_examples=25, deadline=None)
 @given(document=documents(), seed=st.randoms(use_true_random=False))
 def test_every_error_is_in_the_page(document: Document, seed: Any) -> None:
     kept = [entity for entity in document.entities if seed.random() < 0.5]

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.document import Document, Entity
@@ -114,7 +114,6 @@ def documents(draw_from: st.DrawFn) -> Document:
     return Document(text, tuple(unique.values()))
 
 
-@settings(max_examples=50, deadline=None)
 @given(document=documents(), width=st.integers(10, 40))
 def test_nothing_is_wider_than_the_page_or_acts_on_the_terminal(document: Document, width: int) -> None:
     for line in plain(document, width):
@@ -123,7 +122,6 @@ def test_nothing_is_wider_than_the_page_or_acts_on_the_terminal(document: Docume
     assert ESCAPE.sub("", draw(document, width)) == "\n".join(plain(document, width))
 
 
-@settings(max_examples=50, deadline=None)
 @given(document=documents(), width=st.integers(10, 40))
 def test_the_whole_text_is_printed(document: Document, width: int) -> None:
     printed = draw(Document(document.text), width, colour=False)

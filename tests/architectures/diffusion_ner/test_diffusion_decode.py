@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -34,7 +34,6 @@ keys = st.tuples(st.integers(0, 1), spans, st.integers(0, 2))  # sentence, span,
 proposed = st.dictionaries(keys, st.tuples(st.integers(0, 1), st.sampled_from([0.125, 0.25, 0.5, 0.75, 1.0])), max_size=30)
 
 
-@settings(deadline=None, max_examples=50)
 @given(proposed, st.sampled_from([0.1, 0.25, 0.5]))
 def test_decoding_equals_a_loop(samples: dict[tuple[int, tuple[int, int], int], tuple[int, float]], threshold: float) -> None:
     summed: dict[tuple[int, int, int], dict[int, float]] = defaultdict(lambda: defaultdict(float))
@@ -53,7 +52,6 @@ def test_decoding_equals_a_loop(samples: dict[tuple[int, tuple[int, int], int], 
     assert not got
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.sets(st.tuples(st.integers(0, 1), spans), max_size=10), st.sampled_from(["all", "nested", "flat"]))
 def test_perfect_proposals_decode_to_exactly_the_gold(gold: set[tuple[int, tuple[int, int]]], policy: Policy) -> None:
     entities = [[WordEntity("B", ((i, j + 1),), 1.0) for b, (i, j) in sorted(gold) if b == n] for n in range(2)]

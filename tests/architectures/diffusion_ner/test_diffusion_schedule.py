@@ -5,7 +5,7 @@ from typing import Literal
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.architectures.diffusion_ner.schedule import schedule_of, step_pairs
@@ -47,7 +47,6 @@ def test_denoising_goes_from_all_noise_to_none() -> None:
     assert step_pairs(3, 10) == [(2, 1), (1, 0), (0, -1)]
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.sampled_from(NAMES), st.integers(0, 998), st.integers(0, 998), st.integers(0, 99))
 def test_a_step_is_the_posterior_of_the_diffusion(name: ScheduleName, one: int, other: int, seed: int) -> None:
     """q(x_there | x_here, x_0) by Bayes' rule: the product of two normal distributions of x_there."""

@@ -9,7 +9,7 @@ import pytest
 import torch
 from diffusion_batches import decoding, head_of
 from head_batches import ENTITIES, LENGTHS, alone, gold_of, states_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.architectures.diffusion_ner.config import Config
@@ -51,7 +51,6 @@ def test_gold_lies_in_rows_without_what_is_discontinuous() -> None:
     assert gold.label[0].tolist() == [0, 1]
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.integers(0, 9), min_size=1, max_size=5),
     st.integers(1, 8),
@@ -190,7 +189,6 @@ def test_of_two_entities_as_near_a_span_learns_the_one_put_into_it() -> None:
     assert by_inputs(gold, noisy_spans(between, [[0, 0, 1, 1], [0] * 4, [-1] * 4]))[0].tolist() == [1, 0, 1, 0]
 
 
-@settings(deadline=None, max_examples=30)
 @given(st.integers(0, 999), st.sampled_from(["predictions", "one_to_one"]))
 def test_bipartite_matching_is_the_cheapest_that_learns_every_entity(seed: int, matching: str) -> None:
     gold = Entities.of(gold_of().host).rows(3)

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.architectures.diffusion_ner.head import VOTES_AGAINST, best, voted
@@ -41,7 +41,6 @@ def listed(place: torch.Tensor, score: torch.Tensor) -> Found:
     return found
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 999), st.integers(1, 3), st.integers(1, 12), st.integers(1, 4), st.integers(1, 3))
 def test_votes_are_those_counted_in_a_loop(seed: int, sentences: int, spans: int, words: int, labels: int) -> None:
     fragments = seed % 2
@@ -79,7 +78,6 @@ def test_other_sentences_change_no_vote() -> None:
         assert together[key[1:]] == (label, pytest.approx(score, abs=1e-6))
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.integers(0, 999), st.integers(1, 3), st.integers(1, 12), st.integers(1, 4), st.integers(1, 3))
 def test_without_votes_the_best_prediction_of_each_span_stays(
     seed: int, sentences: int, spans: int, words: int, labels: int

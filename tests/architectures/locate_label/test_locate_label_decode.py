@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -59,7 +59,6 @@ def algorithm_1(places: list[Place], scores: list[float], u: float, k: float, de
     return {place: score for place, score in final.items() if score >= delta}
 
 
-@settings(deadline=None)
 @given(proposed, st.sampled_from([0.34, 0.5, 0.6, 0.9]), st.sampled_from([0.25, 0.3, 0.5]))
 def test_soft_nms_equals_algorithm_1(
     chosen: dict[tuple[int, tuple[int, int]], tuple[int, float]], k: float, delta: float
@@ -75,7 +74,6 @@ def test_soft_nms_equals_algorithm_1(
         assert got == pytest.approx(expected)
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.sets(st.tuples(st.integers(0, 2), spans), max_size=12), st.sampled_from(["all", "nested", "flat"]))
 def test_perfect_proposals_decode_to_exactly_the_gold(gold: set[tuple[int, tuple[int, int]]], policy: Policy) -> None:
     """Gold that keeps the policy comes back whole, at a threshold that the decay of certain spans cannot reach."""

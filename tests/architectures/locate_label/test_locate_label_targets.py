@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.architectures.locate_label.targets import (
@@ -57,7 +57,6 @@ def seeds_slowly(count: int, lengths: list[int]) -> set[Span]:
     return {(first, min(first + length, count) - 1) for first in range(count) for length in lengths}
 
 
-@settings(deadline=None, max_examples=50)
 @given(batches())
 def test_iou_is_that_of_the_sets_of_words(batch: tuple[list[int], list[tuple[int, int, int]]]) -> None:
     words, listed = batch
@@ -109,7 +108,6 @@ def sampled_slowly(
     return chosen
 
 
-@settings(deadline=None)
 @given(batches(), seed_lengths, st.integers(0, 3), st.integers(0, 5))
 def test_sampling_equals_a_loop_over_all_seeds(
     batch: tuple[list[int], list[tuple[int, int, int]]], lengths: list[int], negatives: int, seed: int
@@ -151,7 +149,6 @@ def test_a_sentence_of_one_word_has_one_seed(lengths: list[int]) -> None:
     assert (spans.tolist(), iou.tolist()) == ([[0], [0], [0]], [0.0])
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.floats(-8, 8), st.booleans())
 def test_the_focal_loss_is_equation_12(logit: float, positive: bool) -> None:
     p = 1 / (1 + math.exp(-logit))

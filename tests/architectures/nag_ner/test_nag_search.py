@@ -5,7 +5,7 @@ from itertools import combinations, pairwise
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -73,7 +73,6 @@ def assert_equal(one: Best, other: Best) -> None:
     assert [found(one, block) for block in range(len(one.score))] == [found(other, block) for block in range(len(other.score))]
 
 
-@settings(deadline=None, max_examples=50)
 @given(seed=seeds, words=few, units=few, contiguous=st.booleans(), cost=costs, count=counts)
 def test_the_best_are_those_of_trying_everything(
     *, seed: int, words: int, units: int, contiguous: bool, cost: float, count: int
@@ -98,7 +97,6 @@ def test_the_best_are_those_of_trying_everything(
                 assert sequence == truth[place][1]
 
 
-@settings(deadline=None, max_examples=50)
 @given(seed=seeds, words=few, units=few, contiguous=st.booleans(), cost=st.sampled_from([0.0, 0.5]), count=counts)
 def test_equal_sequences_are_in_the_order_of_their_words(
     *, seed: int, words: int, units: int, contiguous: bool, cost: float, count: int
@@ -127,7 +125,6 @@ def test_of_the_same_words_the_nearest_are_taken() -> None:
     assert float(costly.score[0, 0]) == pytest.approx(-0.4)
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.data())
 def test_certain_scores_give_the_sequence_they_were_made_from(data: st.DataObject) -> None:
     words = data.draw(st.integers(1, 9))
@@ -145,7 +142,6 @@ def test_certain_scores_give_the_sequence_they_were_made_from(data: st.DataObjec
         assert found(best, 0) == [(0.0, sequence)]
 
 
-@settings(deadline=None, max_examples=50)
 @given(seeds, st.booleans(), costs)
 def test_a_word_that_is_not_there_is_never_taken(seed: int, contiguous: bool, cost: float) -> None:
     placed, sizes, end = random_blocks(seed, 4, 6, 6, missing=0.5)
@@ -216,7 +212,6 @@ def test_no_number_is_waited_for_and_all_stays_on_its_device(contiguous: bool) -
     assert best.words.shape == (5, 3, 4)
 
 
-@settings(deadline=None, max_examples=50)
 @given(seed=seeds, words=few, units=few, contiguous=st.booleans(), cost=st.sampled_from([0.0, 0.7, -0.4]))
 def test_the_partition_is_the_sum_of_trying_everything(
     *, seed: int, words: int, units: int, contiguous: bool, cost: float

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 from head_batches import LABELS, gold_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.architectures.nag_ner.targets import END, FIRST_UNIT, IGNORED, MORE, block_targets
@@ -33,7 +33,6 @@ def rank_key(entity: WordEntity) -> tuple[int, int, tuple[int, ...], int]:
     return entity.last - entity.first, len(entity.word_indices), entity.word_indices, LABELS.index(entity.label)
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.lists(sentences(), min_size=1, max_size=3), st.booleans(), st.integers(1, 9), st.integers(1, 4))
 def test_blocks_are_the_entities(batch: list[tuple[Window, list[WordEntity]]], pieces: bool, longest: int, most: int) -> None:
     windows = [window for window, _ in batch]

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from head_batches import LABELS, gold_of, states_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from set_batches import config_of, entity_sets, head_of
 
@@ -31,7 +31,6 @@ def may_follow(network: Network, first: int, last: int, length: int, units: int)
     return bool(found[0]), bool(found[C]), set(found[C + 2 :].nonzero()[:, 0].tolist())
 
 
-@settings(deadline=None, max_examples=40)
 @given(st.integers(1, 9), st.integers(0, 3), st.booleans(), st.integers(1, 9), st.data())
 def test_no_walk_leaves_the_sentence_or_goes_back(
     length: int, padding: int, contiguous: bool, farthest: int, data: st.DataObject
@@ -48,7 +47,6 @@ def test_no_walk_leaves_the_sentence_or_goes_back(
         last = data.draw(st.sampled_from(sorted(units)))
 
 
-@settings(deadline=None, max_examples=40)
 @given(entity_sets())
 def test_every_entity_can_be_generated(sentence: tuple[int, list[WordEntity]]) -> None:
     length, entities = sentence

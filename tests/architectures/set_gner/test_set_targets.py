@@ -3,7 +3,7 @@
 from collections import Counter
 
 from head_batches import LABELS, gold_of, windows_of
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from set_batches import config_of, entity_sets, in_words
 
@@ -43,7 +43,6 @@ def expected(batch: Batch) -> Counter[tuple[int, str, tuple[int, ...]]]:
     return Counter((number, entity.label, entity.word_indices) for number, (_, own) in enumerate(batch) for entity in own)
 
 
-@settings(deadline=None, max_examples=40)
 @given(batches)
 def test_sequences_are_read_off_as_the_entities(batch: Batch) -> None:
     lengths = [length for length, _ in batch]
@@ -51,7 +50,6 @@ def test_sequences_are_read_off_as_the_entities(batch: Batch) -> None:
     assert read_off(targets(in_words(gold, lengths), lengths).entities) == expected(batch)
 
 
-@settings(deadline=None, max_examples=40)
 @given(batches, st.integers(1, 3))
 def test_every_word_that_begins_nothing_says_so(batch: Batch, most: int) -> None:
     lengths = [length for length, _ in batch]
@@ -75,7 +73,6 @@ def test_every_word_that_begins_nothing_says_so(batch: Batch, most: int) -> None
     assert not answers
 
 
-@settings(deadline=None, max_examples=40)
 @given(batches)
 def test_mirrored_entities_are_those_of_the_sentence_read_from_its_end(batch: Batch) -> None:
     lengths = [length for length, _ in batch]
@@ -90,7 +87,6 @@ def test_mirrored_entities_are_those_of_the_sentence_read_from_its_end(batch: Ba
     assert again.units.tolist() == entities.units.tolist()
 
 
-@settings(deadline=None, max_examples=40)
 @given(batches)
 def test_an_end_symbol_follows_every_label_and_answer(batch: Batch) -> None:
     """The paper's target sequences: the head word is given, then words, a label or answer, and the end."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.corpora.synthetic import synthetic
@@ -135,7 +135,6 @@ def test_no_other_entity_is_torn_and_none_loses_its_words() -> None:
     assert augmented_from(torn, lost) == {("blue and red gene", entities)}
 
 
-@settings(deadline=None, max_examples=20)
 @given(st.integers(0, 100), st.floats(0.05, 0.6))
 def test_sentences_of_the_corpus_stay_whole(seed: int, share: float) -> None:
     documents = synthetic(60, seed).documents

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.document import Document
@@ -47,7 +47,6 @@ def news(documents: int, sentences: int) -> list[Example]:
 
 
 @given(st.integers(1, 6), st.integers(1, 9), st.integers(10, 200), st.integers(0, 3), st.integers(0, 9))
-@settings(max_examples=60)
 def test_an_epoch_has_every_sentence_once_with_its_entities(
     documents: int, sentences: int, room: int, seed: int, epoch: int
 ) -> None:
