@@ -56,9 +56,8 @@ def completed(recipe: Recipe, corpora: Corpora, rules: Rules = STANDARD) -> Reci
 def told(given: Recipe, recipe: Recipe) -> str:
     """What was chosen for a recipe, in one line; empty if nothing was."""
     chosen = {key: attrgetter(key)(recipe) for key in open_keys(given)}
-    listed = [
-        f"{key}={f'{value:g}' if isinstance(value, float) else value}" for key, value in chosen.items() if value or value is False
-    ]
+    worth_telling = {key: value for key, value in chosen.items() if value is False or (value and value is not True)}
+    listed = [f"{key}={f'{value:g}' if isinstance(value, float) else value}" for key, value in worth_telling.items()]
     return f"chosen from the corpus (--set KEY=VALUE changes it): {', '.join(listed)}" if listed else ""
 
 
