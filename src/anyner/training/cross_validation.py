@@ -7,6 +7,7 @@ import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import mean
 
@@ -27,6 +28,7 @@ from anyner.training.data.augmentation import augmented
 from anyner.training.data.splits import Corpora, Splits, dev_passages, split_data
 from anyner.training.progress import Listener
 from anyner.training.run import run
+from anyner.training.side_by_side import gpus, side_by_side
 
 REFIT = "refit.json"
 """The best epoch and thresholds, for `train --refit-from`."""
@@ -52,13 +54,18 @@ class CrossValidation:
 def cross_validate(recipe: Recipe, output: Path, folds: int = 5, listener: Listener | None = None) -> CrossValidation:
     """Trains a model for each fold of train and dev; writes `soft_labels.jsonl`, `refit.json` and the recipe into a folder.
 
-    The fold models stay in the folder until all files are written, so an interrupted call continues where it stopped.
+    Several GPUs train folds side by side. The fold models stay in the folder until all files are written, so an interrupted call
+    continues where it stopped.
     """
     listener = listener or Listener()
     split = Folds.of(recipe, output, folds, listener)
     if line := told(recipe, split.recipe):
         listener.note(line)
     recipe = split.recipe
+    if len(devices := gpus()) > 1:
+        untrained = [fold + 1 for fold in range(folds) if not split.is_trained(fold)]
+        trainings = {f"fold {fold}": partial(train_fold, recipe, output, folds, fold) for fold in untrained}
+        side_by_side(trainings, devices, listener)
     predicted: list[Document] = []
     proposed, epochs = [], []
     for fold in range(folds):
@@ -195,6 +202,9 @@ class Folds:
         own_soft = tuple(soft[place] for place in others) + (None,) * len(new) if soft else ()
         return Splits((*train, *new), self.held_out(fold), (), soft_labels=own_soft, augmented=len(new))
 
+    def is_trained(self, fold: int) -> bool:
+        return (self.folder(fold) / CARD).exists() and not has_checkpoint(self.folder(fold))  # the card is written last
+
     def model(self, fold: int, listener: Listener) -> Recognizer:
         """The model that did not learn from this fold: trained, resumed, or loaded if an earlier call finished it."""
         folder, training, splits = self.folder(fold), self.recipe.training, self.splits(fold)
@@ -205,10 +215,9 @@ class Folds:
         if (folder / RECIPE).is_file() and not (known.is_file() and known.read_text(encoding="utf-8") == own_hash):
             # one document more or less shifts all later ones to other folds
             raise AnynerError(f"{self.output} holds models trained on other documents: choose another output folder")
-        unfinished = has_checkpoint(folder)
-        if unfinished or not (folder / CARD).exists():  # the card is written last
+        if not self.is_trained(fold):
             write_text(known, own_hash)
-            run(own, folder, unfinished, listener, splits)
+            run(own, folder, has_checkpoint(folder), listener, splits)
         return load(folder)
 
 

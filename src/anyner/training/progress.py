@@ -87,12 +87,7 @@ class TerminalListener(Listener):
     def epoch(self, record: EpochRecord) -> None:
         self._records.append(record)
         if self._live is None:
-            losses = " ".join(f"{name} {value:.4f}" for name, value in record.losses.items())
-            mark = " *" if record.best else ""
-            scores = zip(("P", "R", "F1", "discontinuous F1"), _dev(record), strict=True)
-            dev = "" if record.dev_f1 is None else f", dev {' '.join(f'{name} {value}%' for name, value in scores if value)}"
-            rate = f"{record.sentences_per_second:,.0f} sentences/s"
-            self.note(f"epoch {record.epoch}: loss {losses}{dev}, {rate}, {clock(record.seconds)}{mark}")
+            self.note(epoch_line(record))
 
     def _drawn(self) -> Group:
         discontinuous = any(record.dev_discontinuous_f1 is not None for record in self._records)
@@ -134,6 +129,14 @@ def draw_training(folder: Path) -> None:
     """Draws the epochs so far."""
     with (folder / EPOCHS).open(encoding="utf-8") as lines:
         write_text(folder / PICTURE, training_picture(lines))
+
+
+def epoch_line(record: EpochRecord) -> str:
+    losses = " ".join(f"{name} {value:.4f}" for name, value in record.losses.items())
+    scores = zip(("P", "R", "F1", "discontinuous F1"), _dev(record), strict=True)
+    dev = "" if record.dev_f1 is None else f", dev {' '.join(f'{name} {value}%' for name, value in scores if value)}"
+    rate = f"{record.sentences_per_second:,.0f} sentences/s"
+    return f"epoch {record.epoch}: loss {losses}{dev}, {rate}, {clock(record.seconds)}{' *' if record.best else ''}"
 
 
 def _dev(record: EpochRecord) -> list[str]:

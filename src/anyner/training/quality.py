@@ -24,6 +24,7 @@ from anyner.training.estimate import about, estimate
 from anyner.training.pretraining import EPOCHS, pretrain
 from anyner.training.progress import Listener
 from anyner.training.run import TrainingResult, run
+from anyner.training.side_by_side import gpus
 
 Quality = Literal["fast", "standard", "best"]
 FOLDS = 5
@@ -85,10 +86,11 @@ def _plan(recipe: Recipe, corpora: Corpora, texts: Sequence[Document], *, adapts
     data = split_data(corpora, recipe.data, recipe.text)
     found = estimate(recipe, data)
     epochs, on_all = recipe.training.epochs, found.training * (len(data.train) + len(data.dev)) / len(data.train)
+    in_turn = -(-FOLDS // max(1, len(gpus())))
     characters = sum(len(document.text) for document in (*data.train, *texts))
     stages = [
         ("encoder", f"pre-train the encoder on the texts, {EPOCHS} epochs", EPOCHS * characters / _PIECE * found.piece),
-        ("folds", f"cross-validate, {FOLDS} trainings of {epochs} epochs", (FOLDS - 1) * on_all),
+        ("folds", f"cross-validate, {FOLDS} trainings of {epochs} epochs", on_all * (FOLDS - 1) / FOLDS * in_turn),
         ("model", "train on all documents", on_all),
     ]
     taken = [(text, None if done.get(name) else seconds) for name, text, seconds in stages if adapts or name != "encoder"]

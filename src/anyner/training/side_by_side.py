@@ -1,0 +1,99 @@
+"""Trainings side by side, each GPU with a process of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from multiprocessing import get_context
+from multiprocessing.queues import Queue
+from queue import Empty
+from typing import NamedTuple, Protocol
+
+import torch
+from accelerate import PartialState
+
+from anyner.errors import AnynerError
+from anyner.training.processes import Interrupted, StopRequest
+from anyner.training.progress import EpochRecord, Listener, epoch_line
+
+_POLL = 0.2
+"""Seconds between two looks at the processes."""
+
+
+class Training(Protocol):
+    """Goes to another process, so it must be possible to pickle it."""
+
+    def __call__(self, *, listener: Listener) -> object: ...
+
+
+class _Line(NamedTuple):
+    training: str
+    text: str
+    is_error: bool = False
+
+
+def gpus() -> list[str]:
+    """As CUDA_VISIBLE_DEVICES names them. None where several processes train one model: the GPUs are theirs already."""
+    if PartialState().num_processes > 1:
+        return []
+    named = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return named.split(",") if named else list(map(str, range(torch.cuda.device_count())))
+
+
+def side_by_side(trainings: Mapping[str, Training], devices: Sequence[str], listener: Listener) -> None:
+    """Runs trainings, each device its share in turn. If one fails, or on Ctrl-C or SIGTERM, all keep a checkpoint and stop."""
+    context, stop = get_context("spawn"), StopRequest()
+    lines: Queue[_Line] = context.Queue()
+    shares = [dict(list(trainings.items())[number :: len(devices)]) for number in range(len(devices))]
+    processes = [context.Process(target=_train, args=(*one, lines)) for one in zip(devices, shares, strict=True) if one[1]]
+    errors: list[_Line] = []
+    stopping = False
+    with stop.on_ctrl_c():
+        for process in processes:
+            process.start()
+        while any(process.is_alive() for process in processes) or not lines.empty():
+            with suppress(Empty):
+                line = lines.get(timeout=_POLL)
+                if line.is_error:
+                    errors.append(line)
+                else:
+                    listener.note(f"{line.training}: {line.text}")
+            if not stopping and (stop.asked or any(process.exitcode for process in processes)):
+                stopping = True
+                for process in processes:
+                    process.terminate()  # a request, which a training answers with a checkpoint
+    if stop.asked:
+        raise Interrupted(stop.exit_code)
+    if errors:
+        raise AnynerError(f"{errors[0].training}: {errors[0].text}")
+    if codes := [process.exitcode for process in processes if process.exitcode]:
+        raise AnynerError(f"a training ended with exit code {codes[0]}: the same command goes on where it stopped")
+
+
+class _Elsewhere(Listener):
+    """Tells in the process that waits for all trainings."""
+
+    def __init__(self, training: str, lines: Queue[_Line]) -> None:
+        self._training, self._lines = training, lines
+
+    def note(self, line: str) -> None:
+        self._lines.put(_Line(self._training, line))
+
+    def epoch(self, record: EpochRecord) -> None:
+        self.note(epoch_line(record))
+
+
+def _train(device: str, trainings: Mapping[str, Training], lines: Queue[_Line]) -> None:
+    os.environ["CUDA_VISIBLE_DEVICES"] = device  # before torch looks for GPUs
+    if hasattr(os, "setpgrp"):
+        os.setpgrp()  # Ctrl-C goes to the waiting process alone, which asks all others once: a second request would lose steps
+    for name, training in trainings.items():
+        try:
+            training(listener=_Elsewhere(name, lines))
+        except Interrupted as stopped:
+            sys.exit(stopped.exit_code)
+        except AnynerError as error:
+            lines.put(_Line(name, str(error), is_error=True))
+            sys.exit(1)

@@ -1,0 +1,93 @@
+"""Trainings in processes of their own: the folds of a cross-validation, and how they end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from anyner.errors import AnynerError
+from anyner.training import cross_validation as module
+from anyner.training.config import Recipe
+from anyner.training.cross_validation import cross_validate
+from anyner.training.processes import Interrupted, StopRequest
+from anyner.training.progress import Listener
+from anyner.training.side_by_side import gpus, side_by_side
+
+FEW = Recipe.of(
+    {
+        "data": {"synthetic": {"sentences": 12, "contiguous": True}},
+        "architecture": "biaffine",
+        "encoder": {"source": "from_scratch", "scratch_width": 16, "lstm_layers": 0},
+        "training": {"epochs": 2, "batch_sentences": 4},
+    },
+    "recipe",
+)
+CPUS = ["", ""]
+
+
+class Lines(Listener):
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def note(self, line: str) -> None:
+        self.lines.append(line)
+
+
+def test_folds_on_two_devices_give_the_files_of_folds_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cross_validate(FEW, tmp_path / "in turn", folds=2)
+    monkeypatch.setattr(module, "gpus", lambda: CPUS)
+    told = Lines()
+    cross_validate(FEW, tmp_path / "side by side", folds=2, listener=told)
+    for name in ("soft_labels.jsonl", "refit.json", "recipe.yaml"):
+        assert (tmp_path / "side by side" / name).read_bytes() == (tmp_path / "in turn" / name).read_bytes()
+    for fold in (1, 2):
+        assert sum(line.startswith(f"fold {fold}: epoch 2: loss span ") for line in told.lines) == 1
+
+
+def fails(listener: Listener) -> None:
+    listener.note("begins")
+    raise AnynerError("the disk is full")
+
+
+def waits(marks: Path, listener: Listener) -> None:
+    """As a training does: a signal is a request, which it answers where everything is saved."""
+    stop = StopRequest()
+    with stop.on_ctrl_c():
+        listener.note("waits")
+        while not stop.asked:
+            time.sleep(0.05)
+    (marks / "stopped").touch()
+    raise Interrupted(stop.exit_code)
+
+
+def test_one_that_fails_stops_the_others_and_its_error_is_raised(tmp_path: Path) -> None:
+    told = Lines()
+    with pytest.raises(AnynerError, match=r"^fold 2: the disk is full$"):
+        side_by_side({"fold 1": partial(waits, tmp_path), "fold 2": partial(fails)}, CPUS, told)
+    assert "fold 2: begins" in told.lines
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_stops_all_where_they_can_be_resumed(tmp_path: Path, number: signal.Signals) -> None:
+    class StopsAtOnce(Listener):
+        def note(self, line: str) -> None:
+            os.kill(os.getpid(), number)
+
+    with pytest.raises(Interrupted) as stopped:
+        side_by_side({"fold 1": partial(waits, tmp_path)}, CPUS[:1], StopsAtOnce())
+    assert stopped.value.exit_code == 128 + number
+    assert (tmp_path / "stopped").exists()
+
+
+def test_devices_are_those_that_are_visible(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "2,5")
+    assert gpus() == ["2", "5"]
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 3)
+    assert gpus() == ["0", "1", "2"]
