@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from anyner.errors import InvalidInputError
 from anyner.text.words import SplitterName, iterate_words
 
-SPLITTERS: list[SplitterName] = ["unicode", "whitespace", "cjk"]
+SPLITTERS: list[SplitterName] = ["unicode", "whitespace", "cjk", "thai"]
 
 # One list entry a word; words are separated by blanks here, "·" stands for a cut without a blank.
 KEPT_AND_CUT = [

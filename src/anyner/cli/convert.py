@@ -38,7 +38,7 @@ def convert(
         typer.Option("--to", metavar="FORMAT", help="jsonl, conll, brat, spacy, label-studio, … Default: by ending."),
     ] = None,
     splitter: Annotated[
-        SplitterName | None, typer.Option(metavar="S", help="unicode, whitespace or cjk: split the texts into words first.")
+        SplitterName | None, typer.Option(metavar="S", help="unicode, whitespace, thai or cjk: split the texts into words first.")
     ] = None,
     lossy: Annotated[bool, typer.Option("--lossy", help="Write what the format can hold, and list what is lost.")] = False,
 ) -> None:

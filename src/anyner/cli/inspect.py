@@ -53,7 +53,7 @@ def inspect(
     *,
     format: FormatOption = None,  # noqa: A002
     splitter: Annotated[
-        SplitterName, typer.Option(metavar="NAME", help="How to split text into words: unicode, whitespace or cjk.")
+        SplitterName, typer.Option(metavar="NAME", help="How to split text into words: unicode, whitespace, thai or cjk.")
     ] = "unicode",
     problems: Annotated[bool, typer.Option("--problems", help="List every problem, not only the first ten.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,

@@ -7,7 +7,9 @@ order, are never empty and never hold white space. Each is one compiled pattern 
               URLs, e-mail addresses, @mentions, #hashtags. Possessive 's and elided articles (l', dell') are words
               of their own, so that the name beside them is one too. Invisible characters cut no word in two.
               Han and Kana have no blanks: one word a character. Hangul, Thai and the rest stay whole runs.
-`cjk`         as `unicode`, and Hangul is cut too: one word a syllable.
+`cjk`         as `unicode`, and all other scripts without blanks between words are cut too: Hangul with one word a
+              syllable, Thai, Lao, Khmer and Burmese with one a character and its marks.
+`thai`        as `unicode`, and Thai is cut by the dictionary of PyThaiNLP (extra `thai`).
 `whitespace`  maximal runs without white space.
 """
 
@@ -20,8 +22,9 @@ from functools import cache
 from typing import Literal, get_args
 
 from anyner.errors import InvalidInputError
+from anyner.text.thai import cut_by_dictionary
 
-SplitterName = Literal["unicode", "whitespace", "cjk"]
+SplitterName = Literal["unicode", "whitespace", "cjk", "thai"]
 
 # Insides of character classes.
 # Radicals, numerals, iteration marks, Hiragana, Katakana without its middle dot U+30FB, Bopomofo, Han.
@@ -40,7 +43,7 @@ _EXTENDING = r"\uff9e-\uff9f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\U000e0100
 _EMOJI = r"\u2190-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff"
 _JOINING = "_\u00ad\u200c\u200d"
 # Thai, Lao, Tibetan, Burmese, Khmer and their neighbours have no blanks either: there a zero-width space does part two words.
-_PARTED_INVISIBLY = r"\u0e00-\u109f\u1780-\u17ff\u1950-\u19ff\u1a20-\u1aaf\u1b00-\u1b7f\ua980-\ua9ff\uaa60-\uaadf"
+_WITHOUT_BLANKS = r"\u0e00-\u109f\u1780-\u17ff\u1950-\u19ff\u1a20-\u1aaf\u1b00-\u1b7f\ua980-\ua9ff\uaa60-\uaadf"
 
 
 def iterate_words(text: str, splitter: SplitterName) -> Iterator[tuple[int, int]]:
@@ -49,21 +52,23 @@ def iterate_words(text: str, splitter: SplitterName) -> Iterator[tuple[int, int]
     >>> [text[start:end] for text in ["IL-2 (4.1%)."] for start, end in iterate_words(text, "unicode")]
     ['IL-2', '(', '4.1', '%', ')', '.']
     """
-    return map(re.Match.span, _pattern(splitter).finditer(text))
+    spans = map(re.Match.span, _pattern(splitter).finditer(text))
+    return cut_by_dictionary(text, spans) if splitter == "thai" else spans
 
 
 @cache
 def _pattern(splitter: SplitterName) -> re.Pattern[str]:
     if splitter not in get_args(SplitterName):
         raise InvalidInputError(f"unknown word splitter {splitter!r}: choose one of {', '.join(get_args(SplitterName))}")
-    return re.compile(r"\S+") if splitter == "whitespace" else _punctuation_cutting(cut_hangul=splitter == "cjk")
+    return re.compile(r"\S+") if splitter == "whitespace" else _punctuation_cutting(cut_all=splitter == "cjk")
 
 
-def _punctuation_cutting(cut_hangul: bool) -> re.Pattern[str]:
+def _punctuation_cutting(cut_all: bool) -> re.Pattern[str]:
     """The pattern of one word: the first alternative that fits wins, the last takes any character that is left."""
-    alone = _HAN_AND_KANA + (_HANGUL_SYLLABLES if cut_hangul else "")
-    jamo = _HANGUL_LEADING + _HANGUL_FOLLOWING if cut_hangul else ""
     basic_plane = "".join(map(chr, range(0x10000)))
+    without_blanks = _ranged(filter(str.isalpha, re.findall(f"[{_WITHOUT_BLANKS}]", basic_plane)))
+    alone = _HAN_AND_KANA + (_HANGUL_SYLLABLES + without_blanks if cut_all else "")
+    jamo = _HANGUL_LEADING + _HANGUL_FOLLOWING if cut_all else ""
     inner = _word_characters(re.sub(f"[{alone}{jamo}]", "", basic_plane))
     extending = f"[{_EXTENDING}{_ranged(filter(_is_mark, basic_plane))}]*+"
     alternatives = [
@@ -93,7 +98,7 @@ _ELIDED = r"(?:[CDJLMNSTcdjlmnst]|[Qq]u|[DNSdns][aeu]ll|[Aa]ll|[Uu]n)['’](?=[^
 _POSSESSIVE = r"(?<=[\w.])['’][sS]\b"
 _REPEATED = r"([-.=*~+!?#…—–])\1*+"
 # Zero-width spaces, word joiners and byte order marks, which may stand inside a word but neither begin nor end one.
-_INVISIBLE = rf"(?:[\u2060\ufeff]|(?<![{_PARTED_INVISIBLY}])\u200b)++"
+_INVISIBLE = rf"(?:[\u2060\ufeff]|(?<![{_WITHOUT_BLANKS}])\u200b)++"
 # What may join two runs of one word. Not a period before a capital: a blank was forgotten in "the end.The next".
 _JOINT = r"(?:[-－‐‑·״׳]|['’](?![sS]\b)|\.(?!(?<=[a-zß-öø-ÿ]{2}\.)[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ])|(?<=\d)[,:](?=\d))"
 
