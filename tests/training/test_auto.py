@@ -43,7 +43,7 @@ def test_nothing_stays_open_and_what_a_recipe_has_stays() -> None:
 
 def test_every_setting_by_rule_has_a_rule() -> None:
     keys = {f"training.{name}" for name in TrainingConfig.model_fields if is_by_rule(TrainingConfig, name)}
-    assert keys | {"architecture", "data.held_out", "data.augmentation"} == set(chosen(SCRATCH, corpora(20)))
+    assert keys | {"architecture", "text.words", "data.held_out", "data.augmentation"} == set(chosen(SCRATCH, corpora(20)))
 
 
 @pytest.mark.parametrize(("sentences", "batch"), [(20, 8), (3200, 16), (4800, 24), (30000, 32)])
@@ -65,6 +65,12 @@ def test_a_wide_encoder_learns_slowly_and_a_new_one_fast() -> None:
     narrow = chosen({**SCRATCH, "encoder": {"source": "bundled:biomed-en"}}, corpora(6400))
     assert narrow["training.encoder_lr"] == 1.2e-4
     assert chosen(SCRATCH, corpora(6400))["training.encoder_lr"] == 1e-3
+
+
+def test_given_words_are_kept() -> None:
+    raw, cut = Document("Kofi Annan"), Document.from_words(["Kofi", "Annan"], [])
+    for documents, words in [((raw,), "split"), ((raw, cut), "given")]:
+        assert chosen(SCRATCH, Corpora(Corpus(documents), Corpus(()), Corpus(())))["text.words"] == words
 
 
 def test_shapes_choose_the_architecture_and_augmentation() -> None:

@@ -6,15 +6,15 @@ from typing import Literal
 
 from pydantic import Field
 
-from anyner.settings import Settings, recorded
+from anyner.settings import Settings, by_rule, recorded
 from anyner.text.words import SplitterName
 
 
 class TextConfig(Settings):
     splitter: SplitterName = "unicode"
     """How raw text is cut into words."""
-    words: Literal["split", "given"] = "split"
-    """`given`: keep the words of a pre-tokenised corpus (for comparison with papers); `split`: cut its text with the splitter."""
+    words: Literal["split", "given"] = by_rule("split")
+    """`given`: keep the words of a corpus in words, and cut raw text with the splitter; `split`: cut all text with it."""
     window: int | None = Field(default=None, ge=16)
     """Most pieces the encoder reads at once, special ones included; default: the encoder's limit, at most 512."""
     context: int = Field(default=0, ge=0)

@@ -72,6 +72,7 @@ def choices(recipe: Recipe, corpora: Corpora, rules: Rules = STANDARD) -> dict[s
             chosen[key] = value
 
     choose("architecture", "set_gner" if discontinuous else "biaffine")
+    choose("text.words", "given" if any(document.words is not None for document in train) else "split")
     choose("data.held_out", 0.0 if len(corpora.dev) else HELD_OUT)
     choose("data.augmentation", AUGMENTATION if discontinuous else 0.0)
     batch = min(max(round(len(train) * BATCH_SHARE), BATCHES[0]), BATCHES[1])
