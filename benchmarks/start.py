@@ -8,7 +8,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import dataclass
-from statistics import median
 from typing import Any
 
 from script import header, parser_of, run, write_result
@@ -55,15 +54,21 @@ def measured(model: str, rounds: int) -> dict[str, Any]:
     for runtime in RUNTIMES:
         started(model, runtime)  # files are in the system's cache from now on
     starts = [{runtime: started(model, runtime) for runtime in RUNTIMES} for _ in range(rounds)]
-    seconds = {f"{runtime}_seconds": round(median(one[runtime].seconds for one in starts), 2) for runtime in RUNTIMES}
-    megabytes = {f"{runtime}_megabytes": round(max(one[runtime].megabytes for one in starts)) for runtime in RUNTIMES}
-    ratio = median(one["onnx"].seconds / one["torch"].seconds for one in starts)
-    return {"model": model, **seconds, **megabytes, "onnx_over_torch": round(ratio, 3), "imported": imported(model)}
+    # of each runtime its fastest start: whatever else runs on the machine only adds to it
+    fastest = {runtime: min(one[runtime].seconds for one in starts) for runtime in RUNTIMES}
+    return {
+        "model": model,
+        **{f"{runtime}_seconds": round(seconds, 2) for runtime, seconds in fastest.items()},
+        **{f"{runtime}_megabytes": round(max(one[runtime].megabytes for one in starts)) for runtime in RUNTIMES},
+        "onnx_over_torch": round(fastest["onnx"] / fastest["torch"], 3),
+        "seconds_of_each_round": [[round(one[runtime].seconds, 2) for runtime in RUNTIMES] for one in starts],
+        "imported": imported(model),
+    }
 
 
 def main() -> None:
     parser = parser_of(__doc__)
-    parser.add_argument("--rounds", type=int, default=7, help="the median counts, of memory the most")
+    parser.add_argument("--rounds", type=int, default=7, help="the fastest counts, of memory the most")
     parser.add_argument("-o", "--output")
     arguments = parser.parse_args()
     models = [measured(model, arguments.rounds) for model in ("general-en", "biomed-en")]

@@ -50,16 +50,21 @@ QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progre
 
 def call_choices(threshold: list[str] | None, option: list[str] | None, overlap: Policy | None) -> dict[str, Any]:
     """What `stream` and `evaluate` take by these names."""
-    from yaml import safe_load
-
     thresholds = _pairs("--threshold", threshold, float, "a number")
-    return {"thresholds": thresholds, "options": _pairs("--option", option, safe_load, "valid YAML"), "overlap": overlap}
+    return {"thresholds": thresholds, "options": _pairs("--option", option, _yaml, "valid YAML"), "overlap": overlap}
+
+
+def _yaml(text: str) -> Any:
+    from yaml import YAMLError, safe_load
+
+    try:
+        return safe_load(text)
+    except YAMLError as error:
+        raise ValueError(str(error)) from None
 
 
 def _pairs(option: str, given: list[str] | None, parsed: Callable[[str], Any], kind: str) -> dict[str, Any]:
     """`name=value` as a mapping."""
-    from yaml import YAMLError
-
     pairs: dict[str, Any] = {}
     for one in given or ():
         name, equals, value = (part.strip() for part in one.partition("="))
@@ -67,7 +72,7 @@ def _pairs(option: str, given: list[str] | None, parsed: Callable[[str], Any], k
             raise AnynerError(f"{option} {one!r}: write name=value")
         try:
             pairs[name] = parsed(value)
-        except (ValueError, YAMLError):
+        except ValueError:
             raise AnynerError(f"{option} {one!r}: {value!r} is not {kind}") from None
     return pairs
 

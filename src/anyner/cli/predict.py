@@ -309,21 +309,31 @@ def _tell_unread(number: int, short: int, unknown: int, least: float) -> None:
 
 
 def _write(documents: Iterable[Document], chosen: str, output: Path | None) -> None:
-    from anyner.corpora.writing import write
-    from anyner.view.html import write as write_html
-    from anyner.view.svg import render as picture
-
     if chosen == "brat" and output is not None:
+        from anyner.corpora.writing import write
+
         write(documents, output, "brat")
         return
     writers: dict[str, Callable[[Iterable[Document], TextIO], object]] = {
         "text": _draw,
         "jsonl": _write_jsonl,
-        "html": write_html,
-        "svg": lambda documents, file: file.write(picture(documents)),
+        "html": _write_html,
+        "svg": _write_svg,
     }
     live = output is None or is_device(output)
     write_out(output, lambda file: writers[chosen](_flushed(documents, file) if live else documents, file))
+
+
+def _write_html(documents: Iterable[Document], file: TextIO) -> None:
+    from anyner.view.html import write
+
+    write(documents, file)
+
+
+def _write_svg(documents: Iterable[Document], file: TextIO) -> None:
+    from anyner.view.svg import render
+
+    file.write(render(documents))
 
 
 def _flushed(documents: Iterable[Document], file: TextIO) -> Iterator[Document]:

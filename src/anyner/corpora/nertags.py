@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import yaml
-
 from anyner.corpora.corpus import ProblemLog
 from anyner.corpora.tags import TaggedDocument, checked_tag
 from anyner.corpora.textfiles import whole_text
@@ -88,6 +86,8 @@ def _content(file: Path) -> object:
         except (ValueError, RecursionError) as error:
             raise AnynerError(f"{file}: not valid JSON: {error}") from None
     header = _HEADER.match(text)
+    import yaml  # only here: prediction starts without it
+
     try:
         return yaml.safe_load(header[1]) if header else None
     except (yaml.YAMLError, ValueError):  # some other page, which need not be a dataset card

@@ -11,7 +11,6 @@ from typing import Any
 from anyner.encoding.shapes import SHAPES
 from anyner.errors import AnynerError, first_line
 from anyner.inference.config import ModelConfig
-from anyner.storage.card import metadata, with_metadata
 from anyner.storage.files import CARD, CONFIG, EPOCHS, METRICS, RECIPE, WEIGHTS
 from anyner.storage.graph import FILES, INDEX, PARITY
 
@@ -47,6 +46,8 @@ def push(folder: Path, config: ModelConfig, name: str, *, added: Mapping[str, An
     if not is_hub_id(name):
         raise AnynerError(f"a model on the Hugging Face Hub is named owner/name, got {name!r}")
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
+
+    from anyner.storage.card import metadata, with_metadata
 
     own = folder / CARD
     card = with_metadata(own.read_text(encoding="utf-8") if own.is_file() else f"# {name}\n", added, metadata(config))

@@ -9,7 +9,6 @@ from functools import lru_cache
 from json import JSONDecodeError, JSONDecoder
 from pathlib import Path
 from typing import Any
-from xml.sax.saxutils import escape, quoteattr
 
 from anyner.corpora.annotation import Claim, annotated, name_of, same_but_white_space
 from anyner.corpora.codeunits import Utf8Places, Utf16Places
@@ -213,13 +212,14 @@ def _xml_chunks(documents: Iterable[Document]) -> Iterator[str]:
         for number, entity in enumerate(document.entities, 1):
             places = "".join(f'<location offset="{start}" length="{end - start}"/>' for start, end in entity.fragments)
             label = f'<infon key="type">{_escaped(entity.label)}</infon>'
-            name = quoteattr(f"T{number}")
-            yield f"<annotation id={name}>{label}{places}<text>{_escaped(entity.text)}</text></annotation>\n"
+            yield f'<annotation id="T{number}">{label}{places}<text>{_escaped(entity.text)}</text></annotation>\n'
         yield "</passage></document>\n"
     yield "</collection>\n"
 
 
 def _escaped(text: str) -> str:
+    from xml.sax.saxutils import escape  # brings the network modules of Python with it
+
     return escape(text, _ESCAPED)
 
 
