@@ -2,6 +2,7 @@
 
 python benchmarks/matrix.py train biaffine-genia-minilm-standard-seed0 --commit COMMIT    one training and its results file
 python benchmarks/matrix.py train set_gner+paper-genia-minilm-standard-seed0 --commit C    the published method, nothing added
+python benchmarks/matrix.py train biaffine+contiguous-cadec-minilm-standard-seed0 --commit C   without the layer for fragments
 python benchmarks/matrix.py train biaffine-conll03_100-minilm-standard-seed0 --commit C     of 100 sentences, drawn with the seed
 python benchmarks/matrix.py try biaffine-genia-minilm-standard-seed0 e15 --set training.epochs=15    another rule, scored on dev
 python benchmarks/matrix.py all --commit COMMIT                                           every training that has no results yet
@@ -55,6 +56,10 @@ FEW = [*((corpus, number) for corpus in ("conll03", "cadec", "bc5cdr") for numbe
 """Corpora of which few sentences are drawn."""
 SEEDS = (0, 1, 2)
 Part = Literal["dev", "test"]
+PRESETS: dict[str, dict[str, Any]] = {"default": {}, "paper": {"preset": "paper"}, "contiguous": {"fragments": False}}
+"""What is said of the head."""
+JOINING = ("biaffine", "locate_label", "diffusion_ner")
+"""Architectures that find discontinuous entities as fragments, which a layer joins."""
 GIGABYTES = {"mpnet": 23.0}
 """GPU memory of a training, 7 with other encoders."""
 
@@ -72,7 +77,7 @@ class Cell:
 
     @classmethod
     def named(cls, name: str) -> Cell:
-        found = re.fullmatch(r"(\w+?)(?:\+(paper))?-(\w+?)(?:_(\d+))?-([\w-]+)-(fast|standard|best)-seed(\d+)", name)
+        found = re.fullmatch(r"(\w+?)(?:\+(paper|contiguous))?-(\w+?)(?:_(\d+))?-([\w-]+)-(fast|standard|best)-seed(\d+)", name)
         if found is None or found[1] not in architectures():
             raise AnynerError(f"there is no training {name}: write ARCHITECTURE-CORPUS-ENCODER-QUALITY-seedN")
         return cls(
@@ -98,15 +103,17 @@ class Cell:
             "architecture": self.architecture,
             "training": {"seed": self.seed},
         }
-        return Recipe.of({**given, "head": {"preset": "paper"}} if self.preset == "paper" else given, self.name)
+        head = PRESETS[self.preset]
+        return Recipe.of({**given, "head": head} if head else given, self.name)
 
 
 def cells() -> list[Cell]:
-    """The matrix, then with few examples, the published methods, and the larger encoder."""
+    """The matrix, then without fragments, with few examples, the published methods, and the larger encoder."""
     small, large = list(CORPORA.items()), [(corpus, "mpnet") for corpus in COMPARED]
     papers = [name for name in architectures() if name != "biaffine"]
     listed = [
         *((name, "default", corpus, None, encoder) for corpus, encoder in small for name in architectures()),
+        *((name, "contiguous", corpus, None, "minilm") for corpus in ("genia_disc", "cadec") for name in JOINING),
         *((name, "default", corpus, few, "minilm") for corpus, few in FEW for name in architectures()),
         *((name, "paper", corpus, None, "minilm") for corpus in COMPARED for name in papers),
         *((name, "default", corpus, None, encoder) for corpus, encoder in large for name in architectures()),

@@ -26,12 +26,12 @@ def matrix(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 def test_nothing_is_set_but_what_a_cell_names(matrix: ModuleType) -> None:
     cells = matrix.cells()
-    assert len({cell.name for cell in cells}) == len(cells) == 3 * (5 * (8 + 16 + 3) + 4 * 3)
+    assert len({cell.name for cell in cells}) == len(cells) == 3 * (5 * (8 + 16 + 3) + 4 * 3 + 3 * 2)
     for cell in cells:
         assert matrix.Cell.named(cell.name) == cell
         recipe = cell.recipe.plain()
         assert recipe["training"] == {"seed": cell.seed} and recipe["encoder"] == {"source": cell.encoder}
-        assert recipe.get("head", {"preset": "default"}) == {"preset": cell.preset}
+        assert recipe.get("head", {}) == matrix.PRESETS[cell.preset]
         assert set(recipe) - {"head"} == {"data", "encoder", "architecture", "training"}
         assert {"training.epochs", "training.encoder_lr", "data.augmentation"} <= set(open_keys(cell.recipe))
 

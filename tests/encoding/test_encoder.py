@@ -6,12 +6,14 @@ from typing import get_args
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from transformers import PreTrainedConfig
 
 from anyner.encoding.batch import Batch, batch_of
 from anyner.encoding.config import EncoderConfig, Pooling
 from anyner.encoding.encoder import Encoder, States
 from anyner.encoding.pieces import PieceVocabulary
+from anyner.encoding.pooling import take
 from anyner.encoding.pretrained import encoder_from_config
 from anyner.text.windows import Window
 
@@ -133,6 +135,19 @@ def test_gradients_reach_both_halves(
 
 
 @pytest.mark.parametrize("kind", ["bert"], indirect=True)
+def test_words_are_packed_as_torch_packs_them(
+    config: PreTrainedConfig, vocabulary: PieceVocabulary, windows: list[Window]
+) -> None:
+    encoder, batch = built(config, lstm_layers=2), batched([*windows, *windows[::-1]], vocabulary)
+    assert encoder.word_layer.lstm is not None
+    pieces = torch.randn(*batch.piece_ids.shape, encoder.piece_width, generator=torch.Generator().manual_seed(1))
+    words = take(pieces, batch.first_piece)
+    with torch.inference_mode():
+        packed = pack_padded_sequence(words, torch.tensor(batch.lengths), batch_first=True, enforce_sorted=False)
+        expected, _ = pad_packed_sequence(encoder.word_layer.lstm(packed)[0], batch_first=True)
+        assert torch.equal(encoder.word_layer(pieces, batch), expected)
+
+
 def test_the_lstm_reads_real_words_only(config: PreTrainedConfig, vocabulary: PieceVocabulary, windows: list[Window]) -> None:
     encoder = built(config, lstm_layers=2)
     assert encoder.width == 16

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from anyner.encoding.arrays import arrays_of
@@ -27,8 +28,8 @@ class Batch:
     first_piece: Tensor  # (B, M) index of the word's first piece
     last_piece: Tensor  # (B, M) index of its last piece, inclusive
     word_mask: Tensor  # (B, M) bool
-    longest_first: Tensor  # (B,) the rows sorted by falling number of words, for a recurrent layer
-    in_place: Tensor  # (B,) the inverse of that order
+    packed: Tensor  # (N,) the words in the order of a recurrent layer: all first ones, those of the longest row before others
+    unpacked: Tensor  # (B, M) the inverse of that order; 0 for padding
     lengths: tuple[int, ...]
     """Words of each window, on the host."""
     piece_lengths: tuple[int, ...]
@@ -67,15 +68,15 @@ class Batch:
 def batch_of(windows: Sequence[Window], frame: Frame, shapes: ShapeVocabulary | None = None) -> Batch:
     """The padded batch of `arrays_of` in tensors."""
     arrays = arrays_of(windows, frame, shapes)
-    longest_first = np.argsort(-arrays.lengths, kind="stable")  # (B,)
+    packed, unpacked = _packing(arrays.lengths, arrays.word_mask)
     return Batch(
         piece_ids=torch.from_numpy(arrays.piece_ids),
         piece_mask=torch.from_numpy(arrays.piece_mask),
         first_piece=torch.from_numpy(arrays.first_piece),
         last_piece=torch.from_numpy(arrays.last_piece),
         word_mask=torch.from_numpy(arrays.word_mask),
-        longest_first=torch.from_numpy(longest_first),
-        in_place=torch.from_numpy(np.argsort(longest_first)),
+        packed=torch.from_numpy(packed),
+        unpacked=torch.from_numpy(unpacked),
         lengths=tuple(arrays.lengths.tolist()),
         piece_lengths=tuple(arrays.piece_lengths.tolist()),
         most_pieces=arrays.most_pieces,
@@ -83,6 +84,19 @@ def batch_of(windows: Sequence[Window], frame: Frame, shapes: ShapeVocabulary | 
         windows=arrays.windows,
         shapes=torch.from_numpy(arrays.shapes) if arrays.shapes is not None else None,
     )
+
+
+def _packing(lengths: NDArray[np.int64], mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where in the flattened rows each word of a packed sequence is, and the inverse.
+
+    torch's own packing copies slice by slice, which takes the host longer than the recurrent layer takes the device.
+    """
+    longest_first = np.argsort(-lengths, kind="stable")  # (B,)
+    place, row = np.nonzero(mask[longest_first].T)  # (N,) each
+    packed = longest_first[row] * mask.shape[1] + place  # (N,)
+    unpacked = np.zeros(mask.size, dtype=np.int64)
+    unpacked[packed] = np.arange(len(packed))
+    return packed, unpacked.reshape(mask.shape)
 
 
 def training_batch(examples: Sequence[Example], frame: Frame, shapes: ShapeVocabulary | None = None) -> Batch:

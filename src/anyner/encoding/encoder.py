@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import PackedSequence
 from transformers import PreTrainedModel
 
 from anyner.encoding.batch import Batch
@@ -160,12 +162,15 @@ class WordLayer(nn.Module):
             return words  # type: ignore[no-any-return]
         if torch.compiler.is_exporting():
             return bidirectional(self.lstm, words, batch.word_mask)
-        # sorted here because pack_padded_sequence would make the host wait for the device
-        lengths = torch.tensor(sorted(batch.lengths, reverse=True))
-        packed = pack_padded_sequence(words.index_select(0, batch.longest_first), lengths, batch_first=True)
-        output, _ = self.lstm(packed)
-        words, _ = pad_packed_sequence(output, batch_first=True, total_length=words.shape[1])
-        return self.dropout(words.index_select(0, batch.in_place))  # type: ignore[no-any-return]
+        rows = words.flatten(0, 1).index_select(0, batch.packed)  # (N, d)
+        output, _ = self.lstm(PackedSequence(rows, _words_at(batch.lengths)))
+        words = output.data.index_select(0, batch.unpacked.flatten()).view(*batch.unpacked.shape, self.width)  # (B, M, d)
+        return self.dropout(words.masked_fill(~batch.word_mask[..., None], 0.0))  # type: ignore[no-any-return]
+
+
+def _words_at(lengths: Sequence[int]) -> Tensor:
+    """How many rows have a word at each place, on the host: the batch sizes of a packed sequence."""
+    return torch.from_numpy(np.bincount(lengths)[::-1].cumsum()[::-1][1:].copy())
 
 
 def bidirectional(lstm: nn.LSTM, words: Tensor, mask: Tensor) -> Tensor:

@@ -72,8 +72,8 @@ class _Reading(_Traced):
             first_piece=first_piece,
             last_piece=last_piece,
             word_mask=word_mask,
-            longest_first=order,
-            in_place=order,
+            packed=order,
+            unpacked=order,
             lengths=(1, 2),  # not known in a graph: rows differ in length, so masks are needed
             piece_lengths=(1, 2),
             most_pieces=LONGEST_WORD,

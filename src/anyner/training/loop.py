@@ -83,6 +83,7 @@ class Trainer:
         self.passages = Passages(examples, recognizer.budget, config.seed, one_each=not config.passages)
         self.model = recognizer.model
         self.optimizer = build_optimizer(self.model, config)
+        self._parameters = list(self.model.parameters())
         self.wrapped: Any = accelerator.prepare(self.model)
         in_epochs = [len(self.batches(epoch)) for epoch in range(config.epochs)]
         self.steps, self.last_step = sum(in_epochs), sum(in_epochs[:last_epoch])
@@ -171,7 +172,7 @@ class Trainer:
         if self.config.adversarial:
             with perturbed(self.model.encoder.tables.tokens.weight, self.config.adversarial):
                 self._backward(batch, bool(mine), (epoch, number), LossSums())
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), _LARGEST_NORM)
+        norm = torch.nn.utils.clip_grad_norm_(self._parameters, _LARGEST_NORM)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         self.place.step += 1

@@ -71,12 +71,13 @@ class WeightAverage:
         self.parameters = dict(model.named_parameters())
         self.weights = {name: parameter.detach().clone() for name, parameter in self.parameters.items()}
         self.decay = 1 - 1 / max(steps, 1.0)
+        self._detached = [parameter.detach() for parameter in self.parameters.values()]
 
     def add(self, step: int) -> None:
         """Takes in the weights after `step` steps. Depends on the step alone: resuming is exact."""
         decay = min(self.decay, step / (step + _RAMP))
         average = get_ema_multi_avg_fn(decay)  # type: ignore[no-untyped-call]
-        average(list(self.weights.values()), [parameter.detach() for parameter in self.parameters.values()], step)
+        average(list(self.weights.values()), self._detached, step)
 
     @contextmanager
     def applied(self) -> Iterator[None]:
