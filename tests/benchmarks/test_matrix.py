@@ -36,6 +36,20 @@ def test_nothing_is_set_but_what_a_cell_names(matrix: ModuleType) -> None:
         assert {"training.epochs", "training.encoder_lr", "data.augmentation"} <= set(open_keys(cell.recipe))
 
 
+def test_results_are_of_one_frozen_commit_and_nothing_was_set(matrix: ModuleType) -> None:
+    files = sorted(matrix.RESULTS.glob("matrix-*.json"))
+    results = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    assert results and len({result["commit"] for result in results}) == 1
+    for file, result in zip(files, results, strict=True):
+        cell = matrix.Cell(**result["cell"])
+        assert file == matrix.results_file(cell, str(matrix.RESULTS)) and cell in matrix.cells()
+        assert f"matrix.py train {cell.name} " in result["command"] and "--set" not in result["command"]
+        given, trained = cell.recipe.plain(), result["recipe"]
+        for group, settings in given.items():
+            whole = trained[group] if isinstance(settings, dict) else {group: trained[group]}
+            assert (settings if isinstance(settings, dict) else {group: settings}).items() <= whole.items(), file.name
+
+
 @pytest.mark.parametrize("name", ["biaffine", "biaffine-genia-minilm-seed0", "magic-genia-minilm-standard-seed0"])
 def test_an_unknown_training_is_named(matrix: ModuleType, name: str) -> None:
     with pytest.raises(AnynerError, match=f"there is no training {name}: write ARCHITECTURE-CORPUS-ENCODER-QUALITY-seedN"):
