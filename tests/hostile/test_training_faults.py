@@ -313,7 +313,7 @@ def test_a_damaged_folder_is_one_line_when_it_is_resumed(stopped: Path, tmp_path
     assert str(caught.value).startswith(str(folder)) and "\n" not in str(caught.value) and len(str(caught.value)) < 500
 
 
-@pytest.mark.parametrize("written", ["{a: " * 2000, "[" * 2000, "- " * 2000])
+@pytest.mark.parametrize("written", ["{a: " * 1500, "[" * 1500, "- " * 1500])
 def test_a_deep_recipe_is_one_line(tmp_path: Path, written: str) -> None:
     path = tmp_path / "deep.yaml"
     path.write_text(written, encoding="utf-8")

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from functools import partial
 from pathlib import Path
 
 import pytest
+from light_trainings import fails, waits
 
 from anyner.errors import AnynerError
 from anyner.training import cross_validation as module
 from anyner.training.config import Recipe
 from anyner.training.cross_validation import cross_validate
-from anyner.training.processes import Interrupted, StopRequest
+from anyner.training.processes import Interrupted
 from anyner.training.progress import Listener
 from anyner.training.side_by_side import gpus, side_by_side
 
@@ -47,22 +47,6 @@ def test_folds_on_two_devices_give_the_files_of_folds_in_turn(tmp_path: Path, mo
         assert (tmp_path / "side by side" / name).read_bytes() == (tmp_path / "in turn" / name).read_bytes()
     for fold in (1, 2):
         assert sum(line.startswith(f"fold {fold}: epoch 2: loss span ") for line in told.lines) == 1
-
-
-def fails(listener: Listener) -> None:
-    listener.note("begins")
-    raise AnynerError("the disk is full")
-
-
-def waits(marks: Path, listener: Listener) -> None:
-    """As a training does: a signal is a request, which it answers where everything is saved."""
-    stop = StopRequest()
-    with stop.on_ctrl_c():
-        listener.note("waits")
-        while not stop.asked:
-            time.sleep(0.05)
-    (marks / "stopped").touch()
-    raise Interrupted(stop.exit_code)
 
 
 def test_one_that_fails_stops_the_others_and_its_error_is_raised(tmp_path: Path) -> None:
