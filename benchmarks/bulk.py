@@ -14,11 +14,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
 import psutil
 from script import header, parser_of, run, write_result
@@ -48,6 +48,8 @@ class Look:
     documents: int
     megabytes: float
     """Of the process and its workers; memory that they share counts once."""
+    processor_seconds: float
+    """Of all of them. Other work on the machine changes these less than the time that goes by."""
 
 
 def write_texts(path: Path, number: int) -> None:
@@ -68,8 +70,10 @@ def looks(process: subprocess.Popen[bytes], output: Path) -> Iterator[Look]:
     while process.poll() is None:
         try:
             done = sum(1 for path in parts.iterdir() if path.name.isdecimal()) if parts.is_dir() else 0
-            own = sum(each.memory_full_info().pss for each in (one, *one.children(recursive=True)))
-            yield Look(time.monotonic() - began, done * MOST_DOCUMENTS, own / 1e6)
+            all_of_it = (one, *one.children(recursive=True))
+            own = sum(each.memory_full_info().pss for each in all_of_it)
+            spent = sum(sum(each.cpu_times()[:2]) for each in all_of_it)
+            yield Look(time.monotonic() - began, done * MOST_DOCUMENTS, own / 1e6, spent)
         except (psutil.NoSuchProcess, FileNotFoundError):
             pass  # it ends, or the parts are being joined
         time.sleep(EVERY)
@@ -100,11 +104,15 @@ def killed(made: Sequence[str], output: Path, number: int) -> list[int]:
     return at
 
 
-def rates(seen: Sequence[Look], number: int) -> list[float]:
+def rates(seen: Sequence[Look], number: int, clock: Literal["seconds", "processor_seconds"] = "seconds") -> list[float]:
     """Documents a second in each tenth of them."""
     ends = [next(look for look in seen if look.documents >= number * tenth / TENTHS) for tenth in range(1, TENTHS)]
-    ends = [Look(seen[0].seconds, 0, 0.0), *ends, max(seen, key=lambda look: look.documents)]
-    return [round((end.documents - begin.documents) / (end.seconds - begin.seconds), 1) for begin, end in pairwise(ends)]
+    ends = [replace(seen[0], documents=0), *ends, max(seen, key=lambda look: look.documents)]
+    times = [getattr(end, clock) for end in ends]
+    return [
+        round((end.documents - begin.documents) / (stop - start), 1)
+        for (begin, end), (start, stop) in zip(pairwise(ends), pairwise(times), strict=True)
+    ]
 
 
 def digest(path: Path) -> str:
@@ -120,7 +128,7 @@ def measured(folder: Path, model: Path, few: int, many: int, workers: int) -> di
     large = watched(command(model, texts[many], folder / "many.jsonl", workers), folder / "many.jsonl")
     kills = killed(command(model, texts[many], folder / "killed.jsonl", workers), folder / "killed.jsonl", many)
     peaks = [max(look.megabytes for look in seen) for seen in (small, large)]
-    tenths = rates(large, many)
+    tenths, in_processor_time = rates(large, many), rates(large, many, "processor_seconds")
     return {
         "workers": workers,
         "documents": [few, many],
@@ -129,6 +137,8 @@ def measured(folder: Path, model: Path, few: int, many: int, workers: int) -> di
         "documents_a_second": round(many / large[-1].seconds, 1),
         "documents_a_second_by_tenths": tenths,
         "last_tenth_to_second": round(tenths[-1] / tenths[1], 3),
+        "documents_a_processor_second_by_tenths": in_processor_time,
+        "last_tenth_to_second_in_processor_time": round(in_processor_time[-1] / in_processor_time[1], 3),
         "killed_after_documents": kills,
         "same_bytes_after_kills": digest(folder / "many.jsonl") == digest(folder / "killed.jsonl"),
         "files_left": sorted(path.name for path in folder.iterdir() if path.name.startswith(("many", "killed"))),

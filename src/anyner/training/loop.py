@@ -77,10 +77,9 @@ class Trainer:
     ) -> None:
         self.recognizer, self.tuner, self.config = recognizer, tuner, config
         self.folder, self.keep_best, self.listener, self.accelerator = folder, keep_best, listener, accelerator
-        learned = last_epoch * sum(len(example.window.words) for example in examples)
-        scored = learned // max(1, tuner.words) if tuner is not None else 1
-        self.last_epoch, self._scored_every = last_epoch, -(-last_epoch // min(max(1, scored), _MOST_SCORED))
         self.passages = Passages(examples, recognizer.budget, config.seed, one_each=not config.passages)
+        scored = last_epoch * self.passages.words // max(1, tuner.words) if tuner is not None else 1
+        self.last_epoch, self._scored_every = last_epoch, -(-last_epoch // min(max(1, scored), _MOST_SCORED))
         self.model = recognizer.model
         self.optimizer = build_optimizer(self.model, config)
         self._parameters = list(self.model.parameters())

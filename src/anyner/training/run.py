@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +30,7 @@ from anyner.training import trackers
 from anyner.training.auto import STANDARD, Rules, completed, told
 from anyner.training.checkpoint import remove_checkpoint
 from anyner.training.config import Recipe, RefitConfig
+from anyner.training.data.example_file import EXAMPLES, ExampleFile, fitting, hash_of_data, is_available
 from anyner.training.data.examples import DataCheck, training_examples, word_entities
 from anyner.training.data.splits import Corpora, Splits, dev_passages, split_data, thinned
 from anyner.training.data.statistics import corpus_statistics, strictest_policy
@@ -42,8 +43,15 @@ from anyner.version import __version__
 
 _MANY_KINDS, _MUCH_MEMORY = 50, 2.0
 """The memory of a step is estimated from so many labels on, and reported from so many GB on."""
+LARGE = 200_000
+"""Training documents from which on the examples, some 6 kB each, are not held in memory."""
+_TOLD = 20
+"""How often it is told how many of them there are."""
 _TABLES = 9
 """Copies of the table of all spans and labels that a step holds at once (measured)."""
+
+
+Keep = Callable[[Recognizer, Iterable[Example]], Sequence[Example]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +90,7 @@ def run(
         check_recipe(folder, recipe, resume)
         training, refit = recipe.training, recipe.refit
         _check_entities(recipe, data)
-        recognizer, examples, check = build(recipe, data)
+        recognizer, examples, check = build(recipe, data, _keep(folder, recipe, data, listener, accelerator))
         recognizer.model.to(accelerator.device)
         _report(listener, recipe, data, recognizer, check)
         if line := told(given, recipe):
@@ -113,12 +121,13 @@ def run(
         if accelerator.is_main_process:
             best_model.finish(outcome)
             remove_checkpoint(folder)
+            (folder / EXAMPLES).unlink(missing_ok=True)
         accelerator.wait_for_everyone()
     return TrainingResult(folder, outcome)
 
 
-def build(recipe: Recipe, data: Splits) -> tuple[Recognizer, list[Example], DataCheck]:
-    """A new, untrained recognizer, the training examples, and what was noticed in the data."""
+def build(recipe: Recipe, data: Splits, keep: Keep | None = None) -> tuple[Recognizer, Sequence[Example], DataCheck]:
+    """A new, untrained recognizer, the training examples, and what was noticed in the data. `keep` holds the examples."""
     torch.manual_seed(recipe.training.seed)
     check = DataCheck(problems=data.problems)
     entities = [word_entities(document, recipe.text, check) for document in data.train]
@@ -149,7 +158,36 @@ def build(recipe: Recipe, data: Splits) -> tuple[Recognizer, list[Example], Data
         seed=recipe.training.seed,
     )
     recognizer = torch_recognizer(model, vocabulary, config, recipe.training.precision)
-    return recognizer, training_examples(recognizer, data, entities, recipe.data.oversample_discontinuous, check), check
+    examples = training_examples(recognizer, data, entities, recipe.data.oversample_discontinuous, check)
+    return recognizer, list(examples) if keep is None else keep(recognizer, examples), check
+
+
+def _keep(folder: Path, recipe: Recipe, data: Splits, listener: Listener, accelerator: Accelerator) -> Keep | None:
+    """Examples of a large corpus are in a file of the folder, which a resumed training finds there; None: in memory."""
+    if len(data.train) < LARGE:
+        return None
+    if not is_available():
+        listener.note("note: all training examples are in memory; with pyarrow (pip install 'anyner[parquet]') they would not be")
+        return None
+
+    def in_a_file(recognizer: Recognizer, examples: Iterable[Example]) -> ExampleFile:
+        path = folder / EXAMPLES
+        if accelerator.is_local_main_process:
+            made_from = hash_of_data(recipe, data, recognizer.vocabulary)
+            if fitting(path, made_from) is None:
+                ExampleFile.write(_told(examples, len(data.train), listener), path, made_from)
+        accelerator.wait_for_everyone()
+        return ExampleFile(path)
+
+    return in_a_file
+
+
+def _told(examples: Iterable[Example], documents: int, listener: Listener) -> Iterator[Example]:
+    """The examples, with their number told from time to time."""
+    for number, example in enumerate(examples, 1):
+        yield example
+        if number % max(1, documents // _TOLD) == 0:
+            listener.note(f"cut into windows: {number:,}, for {documents:,} training documents")
 
 
 def _memory_note(head: Head, trainer: Trainer) -> str | None:

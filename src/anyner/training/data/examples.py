@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from anyner.architectures.settings import HeadConfig
@@ -67,13 +67,12 @@ class DataCheck:
 
 def training_examples(
     recognizer: Recognizer, data: Splits, entities: Sequence[Sequence[WordEntity]], oversample: int, check: DataCheck
-) -> list[Example]:
+) -> Iterator[Example]:
     """An example for each window of each training document. `entities` are those of each document, in words.
 
     Those with discontinuous entities are seen `oversample` times in an epoch, unless they come from augmentation.
     """
     config, head = recognizer.config, recognizer.model.head.config
-    examples: list[Example] = []
     soft_labels = data.soft_labels or (None,) * len(data.train)
     unknown = UnknownWords(unknown_piece(recognizer.vocabulary))
     for place, (document, gold, soft) in enumerate(zip(data.train, entities, soft_labels, strict=True)):
@@ -86,11 +85,10 @@ def training_examples(
         times = oversample if place < len(data.train) - data.augmented else 1
         for window, of_window in zip(windows, _soft_labels(document, soft, windows, config), strict=True):
             example = Example.of(window, entities_in(window, gold), config.labels, annotated, of_window)
-            examples.append(replace(example, source=document.doc, times=1 if example.entities.contiguous.all() else times))
+            yield replace(example, source=document.doc, times=1 if example.entities.contiguous.all() else times)
     sources = {document.doc for document in data.train} - {None}
     check.dev_from_train = sum(document.doc in sources for document in data.dev)
     check.unknown_labels.update(e.label for document in data.dev for e in document.entities if e.label not in config.labels)
-    return examples
 
 
 def _soft_labels(

@@ -6,9 +6,10 @@ A source document is read whole, in short passages, or sentence by sentence, eac
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from itertools import pairwise
 
@@ -38,12 +39,19 @@ class Passage:
 
 
 @dataclass(frozen=True, slots=True)
-class _Sentence:
-    example: Example
-    size: int
-    """Its own pieces, and the separators between its lines."""
-    goes_on: bool
-    """Whether it follows the sentence before it in the same text; the text then decides whether a line break separates them."""
+class _Sentences:
+    """All sentences of the training examples, a number of each in every array: there may be millions."""
+
+    example: array[int]  # the example that it is in
+    first: array[int]  # its first word there
+    stop: array[int]  # the word after its last one
+    whole: array[int]  # whether it is all of the example
+    size: array[int]  # its own pieces, and the separators between its lines
+    before: array[int]  # pieces of the text before it, read as context only
+    after: array[int]
+    times: array[int]  # how often it is seen in an epoch
+    goes_on: array[int]  # whether it follows the one before it in the same text, which then says if a line break separates them
+    new_line: array[int]  # whether it begins a line
 
 
 class Passages:
@@ -51,37 +59,52 @@ class Passages:
 
     def __init__(self, examples: Sequence[Example], room: int, seed: int, one_each: bool = False) -> None:
         """A passage has at most `room` pieces. `one_each`: every example is one passage."""
-        self._sentences: list[_Sentence] = []
-        self._room, self._seed = room, seed
-        groups: dict[tuple[Hashable, ...], list[int]] = defaultdict(list)
+        self._examples, self._room, self._seed = examples, room, seed
+        columns = [array("i") for _ in fields(_Sentences)]
+        groups: dict[tuple[Hashable, ...], array[int]] = defaultdict(lambda: array("i"))
+        self.words = 0
+        """Of all examples."""
         for place, example in enumerate(examples):
             parts = [example] if one_each else sentences_of(example)
             stands_for_itself = one_each or (example.source is None and len(parts) > _FEW)
             source = place if stands_for_itself else example.source
+            first = 0
             for number, part in enumerate(parts):
-                groups[(source, *_alike(part))].append(len(self._sentences))
-                size = window_size(part.window) - len(part.window.before) - len(part.window.after)
-                self._sentences.append(_Sentence(part, size, goes_on=number > 0))
-        self._groups = [(key[0], tuple(places)) for key, places in groups.items()]
+                groups[(source, *_alike(part))].append(len(columns[0]))
+                window, stop = part.window, first + len(part.window.words)
+                size = window_size(window) - len(window.before) - len(window.after)
+                context, new_line = (len(window.before), len(window.after)), window.line_starts[:1] == (0,)
+                row = (place, first, stop, len(parts) == 1, size, *context, part.times, number > 0, new_line)
+                for column, value in zip(columns, row, strict=True):
+                    column.append(value)
+                first = stop
+            self.words += first
+        self._sentences = _Sentences(*columns)
+        self._groups = [(key[0], places) for key, places in groups.items()]
 
     def of(self, epoch: int) -> list[Passage]:
         """The passages of an epoch, counted from 0."""
-        random = np.random.default_rng([self._seed, epoch])
+        random, times = np.random.default_rng([self._seed, epoch]), self._sentences.times
         return [
             passage
             for source, places in self._groups
-            for again in range(max(self._sentences[place].example.times for place in places))
-            for passage in self._drawn([p for p in places if self._sentences[p].example.times > again], source, random)
+            for again in range(max(times[place] for place in places))
+            for passage in self._drawn([place for place in places if times[place] > again], source, random)
         ]
 
     def example(self, passage: Passage) -> Example:
-        return Example.joined([self._sentences[place].example for place in passage.sentences], passage.breaks)
+        return Example.joined([self._sentence(place) for place in passage.sentences], passage.breaks)
+
+    def _sentence(self, place: int) -> Example:
+        held = self._sentences
+        example = self._examples[held.example[place]]
+        return example if held.whole[place] else example.part(held.first[place], held.stop[place])
 
     def size(self, passage: Passage) -> int:
         """Pieces that go through the encoder, special ones aside."""
-        first, last = (self._sentences[passage.sentences[end]].example.window for end in (0, -1))
-        own = sum(self._sentences[place].size for place in passage.sentences)
-        return own + sum(passage.breaks) + len(first.before) + len(last.after)
+        held, first, last = self._sentences, passage.sentences[0], passage.sentences[-1]
+        own = sum(held.size[place] for place in passage.sentences)
+        return own + sum(passage.breaks) + held.before[first] + held.after[last]
 
     def _drawn(self, places: Sequence[int], source: Hashable, random: np.random.Generator) -> Iterator[Passage]:
         # sentences without a `doc` are read together in file order
@@ -98,13 +121,13 @@ class Passages:
         held: list[int] = []
         size, most = 0, 0
         for place in places:
-            window, own = self._sentences[place].example.window, self._sentences[place].size + 1
-            if held and (len(held) >= most or size + own + len(window.after) > self._room):
+            own = self._sentences.size[place] + 1
+            if held and (len(held) >= most or size + own + self._sentences.after[place] > self._room):
                 yield held
                 held = []
             if not held:
                 most = draw_most()
-                size = len(window.before)
+                size = self._sentences.before[place]
             held.append(place)
             size += own
         if held:
@@ -113,8 +136,8 @@ class Passages:
     def _breaks(self, places: Sequence[int], drawn: Sequence[bool]) -> Iterator[bool]:
         yield False
         for (before, place), by_chance in zip(pairwise(places), drawn[1:], strict=True):
-            known = self._sentences[place].goes_on and place == before + 1
-            yield self._sentences[place].example.window.line_starts[:1] == (0,) if known else by_chance
+            known = self._sentences.goes_on[place] and place == before + 1
+            yield bool(self._sentences.new_line[place]) if known else by_chance
 
 
 def epoch_batches(passages: Passages, extra: int, config: TrainingConfig, epoch: int) -> list[list[Passage]]:
