@@ -23,8 +23,8 @@ def test_the_rate_of_each_tenth(bulk: ModuleType) -> None:
     """A start of two seconds, then a thousand documents a second, the last tenth at half of that."""
     seen = [bulk.Look(0.0, 0, 50.0, 0.0), *(bulk.Look(2.0 + tenth, 1000 * tenth, 60.0, 0.5 * tenth) for tenth in range(1, 10))]
     seen.append(bulk.Look(13.0, 10_000, 60.0, 5.0))
-    assert bulk.rates(seen, 10_000) == [333.3, *[1000.0] * 8, 500.0]
-    assert bulk.rates(seen, 10_000, "processor_seconds") == [2000.0] * 10
+    assert bulk.rates(seen, 10_000) == [333.333, *[1000.0] * 8, 500.0]
+    assert bulk.rates(seen, 10_000, "work") == [2000.0] * 10
 
 
 def test_a_process_is_looked_at_until_it_ends(bulk: ModuleType, tmp_path: Path) -> None:
