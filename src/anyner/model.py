@@ -28,6 +28,12 @@ class NerModel(nn.Module):
     def labels(self) -> Sequence[str]:
         return self.head.labels
 
+    @property
+    def embedding(self) -> str | None:
+        """The name of the weight that embeds the pieces."""
+        table = self.encoder.tables.tokens.weight
+        return next((name for name, weight in self.named_parameters() if weight is table), None)
+
     def forward(self, batch: Batch, draw: Draw) -> Losses:
         """The losses of a batch."""
         assert batch.gold is not None

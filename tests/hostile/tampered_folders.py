@@ -202,6 +202,9 @@ def other_weights() -> dict[str, Tamper]:
         "weights rows": with_weights(
             lambda weights: weights.update({"x.int8_rows": torch.zeros(()), "x.int8_scale": torch.zeros(())})
         ),
+        "weights rows of 4 bits": with_weights(
+            lambda weights: weights.update({"x.int4_rows": torch.zeros(2, 3), "x.int4_scale": torch.zeros(2, 5)})
+        ),
     }
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -54,6 +55,34 @@ def test_int8_is_wrong_by_at_most_half_a_step_of_its_columns(seed: int, factor: 
     assert ((back - weight).abs().unflatten(1, (groups, -1)) <= 0.5001 * step).all()
 
 
+@given(st.integers(0, 1000), st.floats(1e-6, 1e6))
+def test_the_embedding_has_4_bits_and_is_wrong_by_at_most_a_step(seed: int, factor: float) -> None:
+    """Half a step, but one where a number is the largest but for its sign: there is a -8 and no +8."""
+    weight = torch.randn(70, 64, generator=torch.Generator().manual_seed(seed)) * factor
+    stored = to_stored({"w": weight, "other": weight}, "int8", "w")
+    assert set(stored) == {"w.int4_rows", "w.int4_scale", "other.int8_rows", "other.int8_scale"}
+    assert stored["w.int4_rows"].shape == (70, 32) and stored["w.int4_rows"].dtype == torch.uint8
+    back = read_back(stored)["w"]
+    groups, wrong = weight.unflatten(1, (2, -1)), (back - weight).abs().unflatten(1, (2, -1))
+    step = groups.abs().amax(2, keepdim=True) / 8
+    assert (wrong <= 1.001 * step).all()
+    assert (wrong[groups.abs() <= 7.5 * step] <= 0.501 * step.expand_as(groups)[groups.abs() <= 7.5 * step]).all()
+
+
+def test_rows_of_4_bits_are_read_alone_as_in_the_whole_table(tmp_path: Path) -> None:
+    table = torch.cat((TABLE, torch.zeros(1, 64)))
+    save_file(to_stored({"w": table}, "int8", "w"), tmp_path / "m.safetensors")
+    weights = Weights(tmp_path / "m.safetensors")
+    assert weights.shapes == {"w": (81, 64)}
+    numbers = np.array([80, 3, 3, 0])
+    assert np.array_equal(weights.rows("w")(numbers), weights["w"][numbers])
+    assert not weights["w"][80].any()
+
+
+def test_an_embedding_that_has_no_groups_of_columns_stays_in_8_bits() -> None:
+    assert set(to_stored({"w": torch.randn(70, 70)}, "int8", "w")) == {"w.int8_rows", "w.int8_scale"}
+
+
 def test_int8_keeps_small_tables_and_vectors_as_they_are() -> None:
     stored = to_stored(WEIGHTS, "int8")
     assert set(stored) == {"table.int8_rows", "table.int8_scale", "bias", "small", "count"}
@@ -76,9 +105,10 @@ def test_tensors_that_share_memory_are_stored_apart() -> None:
     assert stored["a"].data_ptr() != stored["b"].data_ptr()
 
 
+@pytest.mark.parametrize("bits", [8, 4])
 @pytest.mark.parametrize("shape", [(80, 5), (79, 2), (80, 2, 1), (80, 0), ()])
-def test_a_scale_that_does_not_fit_is_named(shape: tuple[int, ...]) -> None:
-    stored = {**to_stored(WEIGHTS, "int8"), "table.int8_scale": torch.ones(shape)}
+def test_a_scale_that_does_not_fit_is_named(shape: tuple[int, ...], bits: int) -> None:
+    stored = {**to_stored(WEIGHTS, "int8", "table" if bits == 4 else None), f"table.int{bits}_scale": torch.ones(shape)}
     with pytest.raises(AnynerError, match=r"m\.safetensors: the scale of table does not fit it"):
         read_back(stored)
 

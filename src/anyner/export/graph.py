@@ -104,9 +104,7 @@ def add_graph(recognizer: Recognizer, folder: Path) -> Graph:
     for name, step in model.head.steps().items():
         programs[name] = _exported(_Calling(model, step), step, name)
     tokens = model.encoder.tables.tokens
-    table = next((name for name, own in model.named_parameters() if own is tokens.weight), None)
-    if recognizer.vocabulary.frame.pad > _LARGEST_PAD:
-        table = None
+    table = model.embedding if recognizer.vocabulary.frame.pad <= _LARGEST_PAD else None
     stored, weights, taken_out = set(model.state_dict()), dict[str, tuple[str, ...]](), False
     remove_graph(folder)
     with TemporaryDirectory(dir=folder, prefix=".new.") as temporary:

@@ -29,7 +29,7 @@ def save(recognizer: Recognizer, folder: str | Path, weights: WeightFormat = "fl
         for name, weight in recognizer.model.state_dict().items()
         if not name.startswith(tuple(f"head.{prefix}" for prefix in head.training_only))
     }
-    stored = to_stored(kept, weights)
+    stored = to_stored(kept, weights, recognizer.model.embedding)
     with TemporaryDirectory(dir=target, prefix=".new.") as temporary:
         new = Path(temporary)
         with room_for(target / WEIGHTS):

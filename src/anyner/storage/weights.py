@@ -1,4 +1,4 @@
-"""The weights file, read with numpy alone: float32, bfloat16, or int8 rows with a scale for every few columns."""
+"""The weights file, read with numpy alone: float32, bfloat16, or 8- and 4-bit rows with scales."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,6 @@ from anyner.storage.files import CONFIG, WEIGHTS
 Array = NDArray[Any]
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
-ROWS, SCALE = ".int8_rows", ".int8_scale"
 INT8_COLUMNS, INT8_SCALES = ".int8_columns", ".int8_scales"
 """Endings of the names of a weight that a graph multiplies in int8."""
 _LARGEST_COLUMN = 96
@@ -38,6 +38,32 @@ _TYPES = {
 }
 _LARGEST_SCALE = 1e36
 """Times 127 it is still a float32."""
+INT4_ZERO = 8
+"""4-bit numbers from -8 to 7 are stored with this added."""
+
+
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """A weight in whole numbers: its rows, and a scale (..., groups) for every few columns of them."""
+
+    rows: str
+    scale: str
+    """Endings of the names of both."""
+    in_a_byte: int
+
+    def whole(self, rows: Array, scale: Array) -> Floats:
+        """(..., n) from the rows as they are stored; each column times the scale that it shares with its neighbours."""
+        if self.in_a_byte == 2:  # the even column is in the lower half of a byte
+            both = rows.astype(np.uint8, copy=False)
+            halves = np.stack((both & 15, both >> 4), axis=-1)  # (..., n / 2, 2)
+            rows = halves.astype(np.int8).reshape(*rows.shape[:-1], -1) - np.int8(INT4_ZERO)
+        columns = rows.shape[-1] // scale.shape[-1]
+        grouped = rows.astype(np.float32).reshape(*scale.shape, columns)
+        grouped *= scale.astype(np.float32)[..., None]
+        return grouped.reshape(rows.shape)
+
+
+INT8, INT4 = Packing(".int8_rows", ".int8_scale", 1), Packing(".int4_rows", ".int4_scale", 2)
 
 
 def weights_file(folder: Path) -> Path:
@@ -77,10 +103,10 @@ class Weights(Mapping[str, Array]):
         return len(self.shapes)
 
     def __getitem__(self, name: str) -> Array:
-        rows = self._stored(name + ROWS) if name + ROWS in self._header else None
-        kept = self._stored(name + SCALE if rows is not None else name)
-        self._check_finite(name, kept, packed=rows is not None)
-        whole = _whole(rows, kept) if rows is not None else kept
+        packing = self._packing(name)
+        kept = self._stored(name + packing.scale if packing else name)
+        self._check_finite(name, kept, packed=packing is not None)
+        whole = packing.whole(self._stored(name + packing.rows), kept) if packing else kept
         return whole.astype(np.float32, copy=False) if whole.dtype.kind == "f" else whole
 
     def columns(self, name: str) -> tuple[NDArray[np.int8], Floats]:
@@ -91,19 +117,19 @@ class Weights(Mapping[str, Array]):
 
     def rows(self, name: str) -> Callable[[Integers], Floats]:
         """The rows of a table by their numbers. The table stays in the file: a text needs few rows of it."""
-        packed = name + ROWS in self._header
-        table, scale = self._mapped(name + ROWS if packed else name), self._stored(name + SCALE) if packed else None
-        kept, half = table if scale is None else scale, self._header[name]["dtype"] == "BF16" if scale is None else False
-        if scale is not None or not half:
-            self._check_finite(name, kept, packed=packed)
+        packing = self._packing(name)
+        if packing is not None:
+            packed, scale = self._mapped(name + packing.rows), self._stored(name + packing.scale)
+            self._check_finite(name, scale, packed=True)
+            return lambda numbers: packing.whole(packed[numbers], scale[numbers])
+        table, half = self._mapped(name), self._header[name]["dtype"] == "BF16"
+        if half:
+            return lambda numbers: _from_bfloat16(table[numbers])
+        self._check_finite(name, table, packed=False)
+        return lambda numbers: table[numbers].astype(np.float32)
 
-        def read(numbers: Integers) -> Floats:
-            own = table[numbers]
-            if scale is not None:
-                return _whole(own, scale[numbers])
-            return _from_bfloat16(own) if half else own.astype(np.float32)
-
-        return read
+    def _packing(self, name: str) -> Packing | None:
+        return next((packing for packing in (INT8, INT4) if name + packing.rows in self._header), None)
 
     def _mapped(self, name: str) -> Array:
         own = self._header[name]
@@ -130,29 +156,23 @@ def whole_shapes(stored: Mapping[str, tuple[int, ...]], where: str) -> dict[str,
     """The shapes of the weights, from those of the tensors in the file."""
     shapes: dict[str, tuple[int, ...]] = {}
     for name, shape in stored.items():
-        if name.endswith(ROWS):
-            whole = name.removesuffix(ROWS)
-            scale = stored.get(whole + SCALE)
-            if scale is None or whole in stored:
+        packing = next((packing for packing in (INT8, INT4) if name.endswith(packing.rows)), None)
+        if packing is not None:
+            whole = name.removesuffix(packing.rows)
+            scale = stored.get(whole + packing.scale)
+            if scale is None or whole in stored or whole in shapes:
                 raise AnynerError(f"{where}: the scale of {whole} is missing, or it is stored twice")
-            if not scale or scale[:-1] != shape[:-1] or not math.prod(scale) or shape[-1] % scale[-1]:
+            columns = packing.in_a_byte * shape[-1] if shape else 0
+            if not scale or scale[:-1] != shape[:-1] or not math.prod(scale) or columns % scale[-1]:
                 raise AnynerError(f"{where}: the scale of {whole} does not fit it")
-            shapes[whole] = shape
-        elif not name.endswith(SCALE):
+            shapes[whole] = (*shape[:-1], columns)
+        elif not name.endswith((INT8.scale, INT4.scale)):
             shapes[name] = shape
     return shapes
 
 
 def _from_bfloat16(bits: Array) -> Floats:
     return (bits.astype(np.uint32) << 16).view(np.float32)
-
-
-def _whole(rows: Array, scale: Array) -> Array:
-    """Each column of the rows (..., n) times the scale (..., n / columns) that it shares with its neighbours."""
-    columns = rows.shape[-1] // scale.shape[-1]
-    grouped = rows.astype(np.float32).reshape(*scale.shape, columns)
-    grouped *= scale.astype(np.float32)[..., None]
-    return grouped.reshape(rows.shape)
 
 
 def sha256_of(path: Path) -> str:
