@@ -110,7 +110,8 @@ def growth(result: Result, path: Path) -> None:
 
 def f1_and_speed(results: Results, path: Path) -> None:
     """Strict F1 on test against sentences a second, every architecture with the small encoder, a panel for each corpus."""
-    runs, speeds = scored(results), {key: one for key, one in timed(results).items() if key[1] == SMALL}
+    runs = scored(results)
+    speeds = {key: one for key, one in timed(results).items() if key[1] == SMALL and key in runs}
     corpora = [corpus for corpus in CORPORA if any(key[2] == corpus for key in speeds)]
     if not corpora:
         return

@@ -11,8 +11,10 @@ from typing import Any
 
 from anyner.training.config import Recipe
 
-CORPORA = ("genia", "genia_lf", "genia_disc", "cadec", "conll03", "litbank")
+CORPORA = ("genia", "genia_disc", "cadec", "conll03", "litbank", "wnut17", "bc5cdr", "weibo4")
 """The corpora of the tables over all architectures, in their order."""
+ENCODERS = ("minilm", "mpnet", "uie-nano-zh")
+"""Their encoders."""
 SHAPES = {
     "flat": ("shape", "flat"),
     "nested": ("shape", "nested"),
@@ -67,13 +69,6 @@ def recipe_value(result: Result, *keys: str) -> Any:
     return None if found in ({}, "") else found
 
 
-def compares(result: Result) -> str | None:
-    """The setting that a training is there to compare, apart from the tables over all architectures."""
-    if result["what"] != "accuracy":
-        return None
-    return next((key for key in ("preset", "fragments") if recipe_value(result, "head", key) is not None), None)
-
-
 def architecture_of(result: Result) -> str:
     return str(recipe_value(result, "architecture") or Recipe.model_fields["architecture"].default)
 
@@ -115,18 +110,18 @@ def slice_size(group: str, name: str, result: Result) -> int:
     return sum(one["gold"] for one in result["test"]["slices"] if (one["group"], one["name"]) == (group, name))
 
 
-def scored(results: Results) -> dict[Key, list[Result]]:
-    """Trainings scored on test; several seeds share a key."""
+def scored(results: Results, preset: str = "default") -> dict[Key, list[Result]]:
+    """Trainings on whole corpora with nothing set but the preset, scored on test; several seeds share a key."""
     found: dict[Key, list[Result]] = defaultdict(list)
     for _, result in results:
-        if result["what"] == "accuracy" and "test" in result and not compares(result):
-            found[architecture_of(result), encoder_of(result), corpus_of(result)].append(result)
+        if result["what"] == "matrix":
+            cell = result["cell"]
+            if (cell["preset"], cell["sentences"], cell["quality"]) == (preset, None, "standard"):
+                found[cell["architecture"], cell["encoder"], cell["corpus"]].append(result)
     return found
 
 
 def timed(results: Results) -> dict[Key, Result]:
-    """Prediction speeds, wherever the same key has a score on test."""
-    listed = list(results)
-    keys = scored(listed).keys()
-    speeds = [result for _, result in listed if result["what"] == "speed"]
-    return {key: one for one in speeds if (key := (one["architecture"], one["encoder"], one["corpus"])) in keys}
+    """Prediction speeds with the corpora and encoders of the tables."""
+    speeds = ((one["architecture"], one["encoder"], one["corpus"], one) for _, one in results if one["what"] == "speed")
+    return {(name, encoder, corpus): one for name, encoder, corpus, one in speeds if encoder in ENCODERS and corpus in CORPORA}

@@ -31,7 +31,6 @@ from results import (
     Results,
     Table,
     architecture_of,
-    compares,
     corpus_of,
     encoder_of,
     one_row,
@@ -74,17 +73,21 @@ def _interval(result: Result) -> str:
     return f"{100 * low:.1f} to {100 * high:.1f}"
 
 
-def _slice(group: str, name: str, result: Result) -> str:
-    return percent(slice_f1(group, name, result), 1)
+def _of_cell(name: str, result: Result) -> str:
+    return str(result["cell"][name])
 
 
-def _trainings(on_test: bool) -> Callable[[Result], Iterable[Result]]:
-    return lambda result: [] if compares(result) or result["what"] != "accuracy" or ("test" in result) != on_test else [result]
+def _on_dev(result: Result) -> Iterable[Result]:
+    """Trainings that were scored on dev alone."""
+    return [result] if result["what"] == "accuracy" and "test" not in result and not _has_preset(result) else []
 
 
-def _compared(setting: str) -> Callable[[Result], Iterable[Result]]:
-    """Trainings with one value and another of a setting."""
-    return lambda result: [result] if compares(result) == setting else []
+def _of_presets(result: Result) -> Iterable[Result]:
+    return [result] if result["what"] == "accuracy" and _has_preset(result) else []
+
+
+def _has_preset(result: Result) -> bool:
+    return recipe_value(result, "head", "preset") is not None
 
 
 def _disagreement(counts: Mapping[str, float]) -> str:
@@ -143,7 +146,6 @@ _MODEL: Columns = {
     "seed": lambda r: str(r["seed"]),
 }
 _DEV: Columns = {"dev F1": lambda r: percent(r["dev_f1"])}
-_TEST: Columns = {"test F1": lambda r: percent(r["test"]["strict"]["f1"])}
 _TRAINING: Columns = {
     "training, s": _training_seconds,
     "sentences/s": lambda r: f"{r['training_sentences_per_second']:,.0f}",
@@ -152,35 +154,27 @@ _TRAINING: Columns = {
     "device": _device,
 }
 TABLES: Mapping[str, Table] = {
-    "accuracy": Table(_trainings(on_test=True), {**_MODEL, **_DEV, **_TEST, "95 % interval": _interval, **_TRAINING}),
-    "dev_only": Table(_trainings(on_test=False), {**_MODEL, **_DEV, **_TRAINING}),
+    "trainings": Table(
+        one_row("matrix"),
+        {
+            **{name: partial(_of_cell, name) for name in ("corpus", "architecture", "preset", "encoder", "seed")},
+            "sentences": lambda r: str(r["cell"]["sentences"] or "all"),
+            **_DEV,
+            "test F1": lambda r: percent(r["test"]["strict"]["f1"]),
+            "95 % interval": _interval,
+            "best epoch": lambda r: str(r["best_epoch"]),
+            "training, s": _training_seconds,
+            "device": _device,
+        },
+    ),
+    "dev_only": Table(_on_dev, {**_MODEL, **_DEV, **_TRAINING}),
     "presets": Table(
-        _compared("preset"),
+        _of_presets,
         {
             "architecture": architecture_of,
             "preset": lambda r: str(recipe_value(r, "head", "preset")),
             "epochs": lambda r: str(r["epochs"]),
             **_DEV,
-        },
-    ),
-    "fragments": Table(
-        _compared("fragments"),
-        {
-            "corpus": corpus_of,
-            "architecture": architecture_of,
-            "fragments": lambda r: str(recipe_value(r, "head", "fragments")).lower(),
-            "seed": lambda r: str(r["seed"]),
-            **_TEST,
-            "discontinuous": partial(_slice, "discontinuous", "mentions"),
-        },
-    ),
-    "shapes": Table(
-        _trainings(on_test=True),
-        {
-            **_MODEL,
-            **_TEST,
-            **{shape: partial(_slice, "shape", shape) for shape in ("flat", "nested", "crossing", "overlapped")},
-            "discontinuous": partial(_slice, "discontinuous", "mentions"),
         },
     ),
     "speed": Table(
@@ -303,8 +297,8 @@ def _by_corpus(found: Mapping[Key, Found], cell: Callable[[Found], str]) -> list
 def _by_slice(found: Mapping[Key, list[Result]], slices: Mapping[str, tuple[str, str]]) -> list[Row]:
     """A row for each corpus, encoder and architecture, a column for each slice."""
     rows: list[Row] = []
-    for corpus, encoder, architecture in sorted((key[2], key[1], key[0]) for key in found):
-        runs = found[architecture, encoder, corpus]
+    for key in sorted(found, key=lambda key: (_place(key[2]), key[1], key[0])):
+        runs, (architecture, encoder, corpus) = found[key], key
         cells = {
             name: mean_and_spread([f1 for run in runs if (f1 := slice_f1(*one, run)) is not None]) for name, one in slices.items()
         }
@@ -314,13 +308,43 @@ def _by_slice(found: Mapping[Key, list[Result]], slices: Mapping[str, tuple[str,
 
 def matrix(results: Results) -> list[Row]:
     """Strict F1 of every architecture and encoder on every corpus."""
-    return _by_corpus(scored(results), lambda runs: mean_and_spread([own["test"]["strict"]["f1"] for own in runs]))
+    return _by_corpus(scored(results), lambda runs: _f1(run["test"] for run in runs))
 
 
-def overview(results: Results) -> list[Row]:
-    """The smaller encoder on the four corpora that differ most."""
-    shown = ("architecture", "genia", "cadec", "conll03", "litbank")
-    return [{column: row[column] for column in shown} for row in matrix(results) if row["encoder"] == "minilm"]
+def methods(results: Results) -> list[Row]:
+    """What each published method gives alone, what it gives as we train it, and what the span classifier in it gives alone."""
+    listed = list(results)
+    default, paper = scored(listed), scored(listed, "paper")
+    rows: list[Row] = []
+    for architecture, encoder, corpus in sorted(default.keys() | paper.keys(), key=lambda key: (key[0], key[1], _place(key[2]))):
+        own, published = default[architecture, encoder, corpus], paper[architecture, encoder, corpus]
+        alone = [run["span_classifier_alone"] for run in own if "span_classifier_alone" in run]
+        cells = {"preset: paper": _f1(run["test"] for run in published), "preset: default": _f1(run["test"] for run in own)}
+        told = {"architecture": architecture, "corpus": corpus, "encoder": encoder}
+        rows.append({**told, **cells, "its span classifier alone": _f1(alone)})
+    return rows
+
+
+def fragments(results: Results) -> list[Row]:
+    """What the layer for discontinuous entities gives to architectures that predict spans."""
+    listed = list(results)
+    default, without = scored(listed), scored(listed, "contiguous")
+    rows: list[Row] = []
+    for architecture, encoder, corpus in sorted(without, key=lambda key: (_place(key[2]), key[0])):
+        off, on = without[architecture, encoder, corpus], default[architecture, encoder, corpus]
+        discontinuous = [f1 for run in on if (f1 := slice_f1(*SHAPES["discontinuous"], run)) is not None]
+        cells = {"without": _f1(run["test"] for run in off), "with": _f1(run["test"] for run in on)}
+        told = {"corpus": corpus, "architecture": architecture, "encoder": encoder}
+        rows.append({**told, **cells, "discontinuous": mean_and_spread(discontinuous)})
+    return rows
+
+
+def _place(corpus: str) -> int:
+    return CORPORA.index(corpus)
+
+
+def _f1(scores: Iterable[Result]) -> str:
+    return mean_and_spread([one["strict"]["f1"] for one in scores])
 
 
 def by_shape(results: Results) -> list[Row]:
@@ -361,7 +385,7 @@ def timing_noise(results: Results) -> list[Row]:
 
 
 SUMMARIES: Mapping[str, Callable[[Results], list[Row]]] = {
-    one.__name__: one for one in (overview, matrix, by_shape, by_length, rates, device_ratios, timing_noise)
+    one.__name__: one for one in (matrix, by_shape, by_length, methods, fragments, rates, device_ratios, timing_noise)
 }
 
 

@@ -13,7 +13,7 @@ from run_scripts import SCRIPTS, told_at_the_end
     [
         (["reproduce.py", "train", "missing.yaml"], "reproduce.py: there is no recipe missing.yaml"),
         (["memory.py", "missing"], "memory.py: there is no model missing"),
-        (["reproduce.py", "speed", "none"], "reproduce.py: there is no training none"),
+        (["reproduce.py", "speed", "none"], "reproduce.py: there is no model none"),
     ],
     ids=["recipe", "model", "training"],
 )

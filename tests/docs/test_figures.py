@@ -127,7 +127,7 @@ def _compared(plain: Mapping[str, Any], chosen: Collection[str]) -> dict[str, An
 
 def test_a_table_shows_its_results_and_a_changed_number_changes_it(tables: ModuleType, tmp_path: Path) -> None:
     document = Document("Kofi Annan", (Entity("PER", ((0, 10),)),))
-    result = {
+    dev_only = {
         "what": "accuracy",
         "machine": {"device": "a test"},
         "recipe": {"data": {"folder": "data/genia"}, "encoder": {"source": "models/minilm"}},
@@ -135,25 +135,27 @@ def test_a_table_shows_its_results_and_a_changed_number_changes_it(tables: Modul
         "training_seconds": 61.2,
         "training_sentences_per_second": 1500.4,
         "peak_gpu_bytes": 1_500_000_000,
+        "best_epoch": 7,
         "dev_f1": 0.5,
-        "test": evaluate_documents([document], [document]).to_json(),
+        "runs_side_by_side": 2,
     }
+    cell = {"architecture": "biaffine", "preset": "default", "corpus": "genia", "sentences": None, "encoder": "minilm", "seed": 3}
+    test = evaluate_documents([document], [document]).to_json()
+    result = {**dev_only, "what": "matrix", "cell": cell, "test": test}
     (tmp_path / "run.json").write_text(json.dumps(result), encoding="utf-8")
-    empty = "<!-- table: accuracy -->\nold\n<!-- end -->\n"
+    empty = "<!-- table: trainings -->\nold\n<!-- end -->\n"
     page = tables.filled(empty, tables.read_results(tmp_path))
-    row = "| genia | biaffine | minilm | 3 | 50.00 | 100.00 | 100.0 to 100.0 | 61 | 1,500 | 32 | 1.5 | a test | `run.json` |"
+    ending = "61 (2 runs side by side) | a test | `run.json` |"
+    row = f"| genia | biaffine | default | minilm | 3 | all | 50.00 | 100.00 | 100.0 to 100.0 | 7 | {ending}"
     assert row in page.splitlines()
     assert tables.filled(page, tables.read_results(tmp_path)) == page
     (tmp_path / "run.json").write_text(json.dumps(result | {"dev_f1": 0.51}), encoding="utf-8")
     assert tables.filled(page, tables.read_results(tmp_path)) != page
-    only_dev = {key: value for key, value in result.items() if key != "test"} | {"runs_side_by_side": 2}
-    (tmp_path / "run.json").write_text(json.dumps(only_dev), encoding="utf-8")
+    (tmp_path / "run.json").write_text(json.dumps(dev_only), encoding="utf-8")
     assert "No results yet." in tables.filled(page, tables.read_results(tmp_path))
-    dev_only = tables.filled("<!-- table: dev_only -->\n<!-- end -->", tables.read_results(tmp_path))
-    assert (
-        "| genia | biaffine | minilm | 3 | 50.00 | 61 (2 runs side by side) | 1,500 | 32 | 1.5 | a test | `run.json` |"
-        in dev_only
-    )
+    shown = tables.filled("<!-- table: dev_only -->\n<!-- end -->", tables.read_results(tmp_path))
+    row = "| genia | biaffine | minilm | 3 | 50.00 | 61 (2 runs side by side) | 1,500 | 32 | 1.5 | a test | `run.json` |"
+    assert row in shown.splitlines()
     assert "No results yet." in tables.filled(page, [])
 
 
