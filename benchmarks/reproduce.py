@@ -1,6 +1,6 @@
 """Trains one recipe and scores it on test, or times prediction of all architectures in one run.
 
-python benchmarks/reproduce.py train recipes/biaffine/genia.yaml --set data.folder=DATA    one training, scored on test
+python benchmarks/reproduce.py train recipes/nag_ner/cadec.yaml --set data.folder=DATA     one training, scored on test
 python benchmarks/reproduce.py speed --encoder minilm --minutes 20     prediction speed, every architecture on every corpus
 python benchmarks/reproduce.py speed biaffine-genia-minilm             only these
 

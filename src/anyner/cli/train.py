@@ -63,12 +63,13 @@ def train(
 
     \b
     Examples:
-      anyner train recipes/biaffine/genia.yaml --set encoder.source=models/minilm -o runs/genia
       anyner train --data data/mine -o runs/mine
+      anyner train --data data/mine --architecture nag_ner --encoder models/minilm -o runs/nag
       anyner train --data data/mine --quality best --texts notes/ -o runs/mine-best
       anyner train --data synthetic:contiguous --architecture biaffine --encoder from_scratch -o runs/first
-      anyner train --refit-from runs/genia -o runs/genia-all
-      anyner train -o runs/genia --resume
+      anyner train recipes/biaffine/demo.yaml --set training.seed=1 -o runs/demo
+      anyner train --refit-from runs/mine -o runs/mine-all
+      anyner train -o runs/mine --resume
     """
     if old_refit_from is not None:
         say("anyner: --as is now --refit-from", err=True)
