@@ -8,6 +8,7 @@ import pytest
 
 from anyner.corpora.corpus import Corpus
 from anyner.corpora.reading import read
+from anyner.corpora.synthetic import synthetic
 from anyner.corpora.writing import write
 from anyner.document import Document, Entity
 from anyner.errors import AnynerError
@@ -102,3 +103,42 @@ def test_nonsense_is_one_line(tmp_path: Path, content: str) -> None:
     (tmp_path / "x").write_text(content, encoding="utf-8")
     with pytest.raises(AnynerError, match=r"x:1: .*nothing else could be read"):
         read(tmp_path / "x")
+
+
+def test_the_short_form_has_the_same_entities(tmp_path: Path) -> None:
+    regions = [region("a", 2, 6, "ADR", "Symptom")["value"], region("b", 10, 13, "Body")["value"]]
+    about = {"annotator": 1, "annotation_id": 5, "created_at": "2026-01-02", "updated_at": "2026-01-02", "lead_time": 3.5}
+    short = {"text": TEXT, "id": 7, "label": regions, "sentiment": ["bad"], **about}
+    (tmp_path / "min.json").write_text(json.dumps([short]), encoding="utf-8")
+    corpus = read(tmp_path / "min.json")
+    assert corpus.documents[0].id == "7" and corpus.documents[0].text == TEXT
+    assert keys(corpus) == [("ADR", ((2, 6),)), ("Symptom", ((2, 6),)), ("Body", ((10, 13),))]
+    assert [problem.what for problem in corpus.problems] == ['results of the type "sentiment" are not read: 1 skipped']
+
+
+SETUP = """<View><Relations/><Labels name="label" toName="text">{labels}</Labels><Text name="text" value="$text"/></View>"""
+
+
+def test_its_own_library_accepts_and_converts_what_is_written(tmp_path: Path) -> None:
+    """The validator of Label Studio, and its converter to JSON-MIN, which is read back."""
+    sdk = pytest.importorskip("label_studio_sdk.label_interface", reason="label-studio-sdk is not installed")
+    converter = pytest.importorskip("label_studio_sdk.converter")
+    documents = synthetic(60).documents
+    (tmp_path / "in").mkdir()
+    write(documents, tmp_path / "in/tasks.json", "label-studio")
+    tasks = json.loads((tmp_path / "in/tasks.json").read_text(encoding="utf-8"))
+    labels = "".join(f'<Label value="{label}"/>' for label in sorted({e.label for d in documents for e in d.entities}))
+    interface = sdk.LabelInterface(SETUP.format(labels=labels))
+    assert all(interface.validate_annotation(annotation) for task in tasks for annotation in task["annotations"])
+    for number, task in enumerate(tasks):
+        task["id"] = number
+        task["annotations"][0] |= {"id": number, "completed_by": 1, "was_cancelled": False}
+    (tmp_path / "in/tasks.json").write_text(json.dumps(tasks), encoding="utf-8")
+    (tmp_path / "setup.xml").write_text(SETUP.format(labels=labels), encoding="utf-8")
+    converter.Converter(str(tmp_path / "setup.xml"), project_dir=None).convert_to_json_min(
+        str(tmp_path / "in"), str(tmp_path / "out")
+    )
+    (short,) = (tmp_path / "out").iterdir()
+    for document, again in zip(documents, read(short).documents, strict=True):
+        fragments = sorted((entity.label, (one,)) for entity in document.entities for one in entity.fragments)
+        assert again.text == document.text and sorted(entity.key for entity in again.entities) == sorted(set(fragments))

@@ -1,4 +1,4 @@
-"""Label Studio: a JSON list of tasks, each with annotations by people or predictions by models."""
+"""Label Studio: a JSON list of tasks, each with annotations by people or predictions by models, or its short form, JSON-MIN."""
 
 from __future__ import annotations
 
@@ -19,15 +19,29 @@ from anyner.errors import InvalidInputError
 
 _TASK_KEYS = {"data", "annotations", "predictions", "completions"}
 """`completions` is what annotations were called up to version 0.8."""
+_SHORT_KEYS, _TIMES = frozenset({"annotator", "annotation_id"}), frozenset({"created_at", "updated_at"})
+"""Of JSON-MIN, an annotation with its data and its lists of regions side by side."""
 
 
 def _documents(path: Path, log: ProblemLog) -> Iterator[Document]:
     skipped: dict[str, list[int]] = {}
     for line, task in numbered_items(path, log):
         with log.dropping(line):
-            yield _document(task, line, log, skipped)
+            yield _document(_in_full(task), line, log, skipped)
     for kind, lines in skipped.items():
         log.dropped(lines[0], f'results of the type "{kind}" are not read: {len(lines)} skipped')
+
+
+def _in_full(task: object) -> object:
+    """An annotation of JSON-MIN as a task with one annotation; a task as it is."""
+    if not isinstance(task, dict) or "data" in task or not task.keys() >= _SHORT_KEYS:
+        return task
+    data = {key: value for key, value in task.items() if isinstance(value, str) and key not in _TIMES}
+    listed = [(key, value) for key, values in task.items() if isinstance(values, list) for value in values]
+    results = [
+        {"type": "labels" if isinstance(value, dict) and "labels" in value else key, "value": value} for key, value in listed
+    ]
+    return {"id": task.get("id"), "data": data, "annotations": [{"result": results}]}
 
 
 def _document(task: object, line: int, log: ProblemLog, skipped: dict[str, list[int]]) -> Document:
@@ -140,7 +154,9 @@ def _results_of(entity: Entity, number: int, text: str) -> Iterator[Item]:
 
 def _recognises(_: Path, head: str) -> bool:
     first = first_item(head)
-    return first is not None and first.listed and bool(first.keys & _TASK_KEYS) and not first.keys & {"documents", "passages"}
+    if first is None or not first.listed or first.keys & {"documents", "passages"}:
+        return False
+    return bool(first.keys & _TASK_KEYS) or first.keys >= _SHORT_KEYS
 
 
 LABEL_STUDIO = Format(
