@@ -35,18 +35,28 @@ class WordScores:
         return cls(placed, symbols[..., _END], np.where(only_last, symbols[..., _MORE], none))
 
 
+def _contiguous(placed: Floats, end: Floats) -> Floats:
+    """Log scores of the sequences without gaps by their number of words: (Q, W)."""
+    number = np.arange(min(placed.shape[1:]))
+    own: Floats = placed[:, number, number].cumsum(1) + end[:, number + 1]
+    return own
+
+
 def log_partition(placed: Floats, end: Floats, gap_cost: Floats | None) -> Floats:
     """Log of the sum over all sequences of each block: (Q,). Arguments as in `WordScores`, `best_sequences`."""
     none, words, longest = np.float32(FINITE_NONE), placed.shape[1], placed.shape[2]
-    placed, end = np.maximum(placed, none)[:, ::-1], np.maximum(end, none)  # the last word first
+    placed, end = np.maximum(placed, none), np.maximum(end, none)
+    total: Floats
+    if gap_cost is None:
+        total = np.logaddexp.reduce(_contiguous(placed, end), axis=1)
+        return total
+    placed = placed[:, ::-1]  # the last word first
     behind = np.repeat(end[:, longest, None], words, axis=1)  # (Q, R) sums over all ways on from a word
     for written in range(longest - 1, 0, -1):
         from_word = np.pad(placed[:, :, written] + behind, ((0, 0), (2, 0)), constant_values=none)  # (Q, 2 + R)
         ways = np.logaddexp(end[:, written, None], from_word[:, 1:-1])  # so that word r finds the next at r + 1
-        if gap_cost is not None:
-            ways = np.logaddexp(ways, np.logaddexp.accumulate(from_word, axis=1)[:, :-2] - gap_cost[written])
-        behind = ways
-    total: Floats = placed[:, -1, 0] + behind[:, -1]
+        behind = np.logaddexp(ways, np.logaddexp.accumulate(from_word, axis=1)[:, :-2] - gap_cost[written])
+    total = placed[:, -1, 0] + behind[:, -1]
     return total
 
 
@@ -91,6 +101,8 @@ def best_sequences(placed: Floats, end: Floats, gap_cost: Floats | None, count: 
 
     `gap_cost` (L,) is subtracted for a jump over at least one word behind so many; None: there are no jumps.
     """
+    if gap_cost is None:
+        return _best_contiguous(placed, end, count)
     blocks, words, longest = placed.shape
     score = np.full((blocks, longest + 1, words, count), NONE, dtype=np.float32)  # of the best ways on behind so many words
     begin = np.zeros(score.shape, dtype=np.int64)
@@ -98,14 +110,21 @@ def best_sequences(placed: Floats, end: Floats, gap_cost: Floats | None, count: 
     first = np.broadcast_to(np.arange(1, words * count + 1).reshape(words, count), (blocks, words, count))
     for written in range(longest - 1, 0, -1):
         from_word = _Ways(placed[:, :, written, None] + score[:, written + 1], first)  # (Q, R, k)
-        choices = [_Ways(score[:, written, :, :1], begin[:, written, :, :1]), from_word.later(1)]
-        if gap_cost is not None:
-            jump = from_word.later(2).best_of_later(count)
-            choices.append(_Ways(jump.score - gap_cost[written], jump.first))
-        best = _best_of(choices, count)
+        jump = from_word.later(2).best_of_later(count)
+        ending = _Ways(score[:, written, :, :1], begin[:, written, :, :1])
+        best = _best_of([ending, from_word.later(1), _Ways(jump.score - gap_cost[written], jump.first)], count)
         kept = best.score.shape[2]
         score[:, written, :, :kept], begin[:, written, :, :kept] = best.score, best.first
     return _followed(placed, score, begin)
+
+
+def _best_contiguous(placed: Floats, end: Floats, count: int) -> Best:
+    score = _contiguous(placed, end)
+    blocks, words = score.shape
+    score = np.pad(score, ((0, 0), (0, max(0, count - words))), constant_values=NONE)
+    order = np.argsort(-score, axis=1, kind="stable")[:, :count]
+    score = np.take_along_axis(score, order, 1)  # (Q, k)
+    return Best(score, np.where(score > NONE, order + 1, 0), np.broadcast_to(np.arange(words), (blocks, count, words)))
 
 
 def _followed(placed: Floats, score: Floats, begin: Integers) -> Best:

@@ -2,10 +2,12 @@
 
 A block scores each word at each of its positions, whatever stands at the others. A sequence begins with the block's word and
 goes on with later ones, so what may follow a word depends only on that word and on the units generated so far. Both recursions go
-from the last unit to the first: the sequence ends, or the next word follows, or - over a gap - a later one.
+from the last unit to the first: the sequence ends, or the next word follows, or - over a gap - a later one. Without gaps a
+sequence is known by its number of words, and running sums give the scores of all of them at once.
 
 Of equal sequences the nearest words come first, in the order of tuples: (0, 1), (0, 1, 2), (0, 1, 3), (0, 2). Candidates are put
-side by side in this order, and sorting is stable. Equal means that the float32 sums are, added from the end.
+side by side in this order, and sorting is stable. Equal means that the float32 sums are, added from the end, or without gaps from
+the beginning.
 """
 
 from __future__ import annotations
@@ -59,8 +61,19 @@ def word_scores(symbols: Tensor, blocks: Blocks, sentences: Sentences, farthest:
     return WordScores(placed, size, symbols[..., END], more, largest)
 
 
+def _contiguous(placed: Tensor, sizes: Tensor, end: Tensor, none: float) -> tuple[Tensor, Tensor]:
+    """Log scores (Q, R) of the sequences without gaps by their number of words, `none` where they do not fit, and their units."""
+    longest, units = placed.shape[2], sizes.cumsum(1)  # (Q, R) up to the end of each word
+    own = placed.gather(2, (units - sizes).clamp(max=longest - 1)[..., None])[..., 0]  # (Q, R)
+    score = own.masked_fill(units > longest, none).cumsum(1) + end.gather(1, units.clamp(max=longest))
+    return score, units
+
+
 def log_partition(placed: Tensor, sizes: Tensor, end: Tensor, gap_cost: Tensor | None, *, largest: int) -> Tensor:
     """Log of the sum over all sequences of each block, with gradients: (Q,). Arguments as in `WordScores`, `best_sequences`."""
+    if gap_cost is None:
+        score, _ = _contiguous(placed.float().clamp(min=FINITE_NONE), sizes, end.float().clamp(min=FINITE_NONE), FINITE_NONE)
+        return score.logsumexp(1)
     words, units = placed.shape[1:]
     placed, end = placed.float().clamp(min=FINITE_NONE).flip(1), end.float().clamp(min=FINITE_NONE)  # the last word first
     sizes = sizes.flip(1)
@@ -76,9 +89,8 @@ def log_partition(placed: Tensor, sizes: Tensor, end: Tensor, gap_cost: Tensor |
 
     for written in range(units - 1, 0, -1):
         from_word = functional.pad(placed[:, :, written] + after(written), (2, 0), value=FINITE_NONE)  # (Q, 2 + R)
-        ways = [end[:, written, None].expand(-1, words), from_word[:, 1:-1]]  # so that word r finds the next at r + 1
-        if gap_cost is not None:
-            ways.append(from_word.logcumsumexp(1)[:, :-2] - gap_cost[written])
+        over_gap = from_word.logcumsumexp(1)[:, :-2] - gap_cost[written]
+        ways = [end[:, written, None].expand(-1, words), from_word[:, 1:-1], over_gap]  # so that word r finds the next at r + 1
         behind[written] = torch.stack(ways).logsumexp(0)
     return placed[:, -1, 0] + after(0)[:, -1]
 
@@ -107,6 +119,9 @@ class _Ways:
 
     def best_of_later(self, count: int) -> _Ways:
         """For each word the best of it and of all later ones: of 2, 4, 8 … words, each from two stretches half as long."""
+        if count == 1:  # of equal ones cummax takes the last, which here is the nearest word
+            score, place = self.score.flip(1).cummax(1)
+            return _Ways(score.flip(1), self.first.flip(1).gather(1, place).flip(1))
         best, reach = self, 1
         while reach < self.score.shape[1]:
             best, reach = _best_of([best, best.later(reach)], count), 2 * reach
@@ -118,15 +133,30 @@ def best_sequences(placed: Tensor, sizes: Tensor, end: Tensor, gap_cost: Tensor 
 
     `gap_cost` (L,) is subtracted for a jump over at least one word behind so many units; None: there are no jumps.
     """
+    if gap_cost is None:
+        return _best_contiguous(placed.detach().float(), sizes.long(), end.detach().float(), count)
     units = placed.shape[2]
     at_once = max(1, LARGEST // (placed.shape[1] * (units + 2) * count))
     split = (torch.split(part.detach(), at_once) for part in (placed.float(), sizes.long(), end.float()))
-    cost = gap_cost.detach() if gap_cost is not None else None
-    parts = [_followed(own, _best_ways(own, size, last, cost, count), size) for own, size, last in zip(*split, strict=True)]
+    parts = [
+        _followed(own, _best_ways(own, size, last, gap_cost.detach(), count), size)
+        for own, size, last in zip(*split, strict=True)
+    ]
     return Best(*(torch.cat(part) for part in zip(*parts, strict=True)))
 
 
-def _best_ways(placed: Tensor, sizes: Tensor, end: Tensor, gap_cost: Tensor | None, count: int) -> _Ways:
+def _best_contiguous(placed: Tensor, sizes: Tensor, end: Tensor, count: int) -> Best:
+    words, longest = placed.shape[1:]
+    score, units = _contiguous(placed, sizes, end, NONE)
+    missing = (0, max(0, count - words))
+    score, order = functional.pad(score, missing, value=NONE).sort(dim=1, descending=True, stable=True)
+    score, order, units = score[:, :count], order[:, :count], functional.pad(units, missing)
+    there, every = score > NONE, torch.arange(min(words, longest), device=placed.device)
+    number, own = torch.where(there, order + 1, 0), torch.where(there, units.gather(1, order), 0)  # (Q, k) each
+    return Best(score, number, own, every.expand(*score.shape, -1))
+
+
+def _best_ways(placed: Tensor, sizes: Tensor, end: Tensor, gap_cost: Tensor, count: int) -> _Ways:
     """The best ways on behind so many units from each word: (Q, L + 2, R, k). The last units are for words that do not fit."""
     blocks, words, units = placed.shape
     shape = (blocks, units + 2, words, count)
@@ -136,11 +166,9 @@ def _best_ways(placed: Tensor, sizes: Tensor, end: Tensor, gap_cost: Tensor | No
     for written in range(units - 1, 0, -1):
         after = (written + sizes).clamp(max=units + 1)[:, None, :, None].expand(-1, -1, -1, count)  # (Q, 1, R, k)
         from_word = _Ways(placed[:, :, written, None] + ways.score.gather(1, after)[:, 0], first)  # (Q, R, k)
-        choices = [_Ways(ways.score[:, written, :, :1], ways.first[:, written, :, :1]), from_word.later(1)]
-        if gap_cost is not None:
-            jump = from_word.later(2).best_of_later(count)
-            choices.append(_Ways(jump.score - gap_cost[written], jump.first))
-        best = _best_of(choices, count)
+        jump = from_word.later(2).best_of_later(count)
+        ending = _Ways(ways.score[:, written, :, :1], ways.first[:, written, :, :1])
+        best = _best_of([ending, from_word.later(1), _Ways(jump.score - gap_cost[written], jump.first)], count)
         ways.score[:, written], ways.first[:, written] = best.score, best.first
     return ways
 
