@@ -177,8 +177,8 @@ def test_many_entities_take_near_linear_time() -> None:
         assert nesting_depth([item.fragments for item in items])[1:] == [1] * count
         return time.process_time() - began
 
-    small = min(seconds(2_000) for _ in range(2))
-    assert seconds(40_000) < 60 * small
+    # a busy machine slows down now the one, now the other; with quadratic time it would be 400 times each time
+    assert any(seconds(40_000) < 60 * min(seconds(2_000) for _ in range(2)) for _ in range(3))
 
 
 def test_three_entities_a_call_are_cheap() -> None:

@@ -36,7 +36,7 @@ class WordScores:
 
 
 def _contiguous(placed: Floats, end: Floats) -> Floats:
-    """Log scores of the sequences without gaps by their number of words: (Q, W)."""
+    """Log scores of the contiguous sequences by their number of words: (Q, W)."""
     number = np.arange(min(placed.shape[1:]))
     own: Floats = placed[:, number, number].cumsum(1) + end[:, number + 1]
     return own

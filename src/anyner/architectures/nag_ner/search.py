@@ -2,12 +2,12 @@
 
 A block scores each word at each of its positions, whatever stands at the others. A sequence begins with the block's word and
 goes on with later ones, so what may follow a word depends only on that word and on the units generated so far. Both recursions go
-from the last unit to the first: the sequence ends, or the next word follows, or - over a gap - a later one. Without gaps a
+from the last unit to the first: the sequence ends, or the next word follows, or - over a gap - a later one. A contiguous
 sequence is known by its number of words, and running sums give the scores of all of them at once.
 
 Of equal sequences the nearest words come first, in the order of tuples: (0, 1), (0, 1, 2), (0, 1, 3), (0, 2). Candidates are put
-side by side in this order, and sorting is stable. Equal means that the float32 sums are, added from the end, or without gaps from
-the beginning.
+side by side in this order, and sorting is stable. Equal means that the float32 sums are, added from the end, those of
+contiguous ones from the beginning.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def word_scores(symbols: Tensor, blocks: Blocks, sentences: Sentences, farthest:
 
 
 def _contiguous(placed: Tensor, sizes: Tensor, end: Tensor, none: float) -> tuple[Tensor, Tensor]:
-    """Log scores (Q, R) of the sequences without gaps by their number of words, `none` where they do not fit, and their units."""
+    """Log scores (Q, R) of the contiguous sequences by their number of words, `none` where they do not fit, and their units."""
     longest, units = placed.shape[2], sizes.cumsum(1)  # (Q, R) up to the end of each word
     own = placed.gather(2, (units - sizes).clamp(max=longest - 1)[..., None])[..., 0]  # (Q, R)
     score = own.masked_fill(units > longest, none).cumsum(1) + end.gather(1, units.clamp(max=longest))
