@@ -6,20 +6,18 @@ python benchmarks/plots.py
 from __future__ import annotations
 
 from itertools import pairwise
-from math import ceil
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
 import matplotlib as mpl
 from matplotlib import pyplot as plt
-from results import CORPORA, SHAPES, Result, Results, read_results, scored, slice_f1, timed
+from results import SHAPES, Result, Results, read_results, scored, slice_f1
 from script import RESULTS, ROOT, parser_of
 
 FIGURES = ROOT / "docs/figures"
 SMALL, ALL_SHAPES = "minilm", "genia_disc"
 """The encoder of the plots over all architectures, and the corpus of the plot by shape."""
-MARKERS = "osD^v"
 INK, ACCENT, PALE = "#1f2937", "#2563eb", "#bfdbfe"
 
 
@@ -108,41 +106,6 @@ def growth(result: Result, path: Path) -> None:
     save(figure, axes, path)
 
 
-def f1_and_speed(results: Results, path: Path) -> None:
-    """Strict F1 on test against sentences a second, every architecture with the small encoder, a panel for each corpus."""
-    runs = scored(results)
-    speeds = {key: one for key, one in timed(results).items() if key[1] == SMALL and key in runs}
-    corpora = [corpus for corpus in CORPORA if any(key[2] == corpus for key in speeds)]
-    if not corpora:
-        return
-    across = min(3, len(corpora))
-    down = ceil(len(corpora) / across)
-    figure, panels = plt.subplots(down, across, figsize=(0.8 + 2.9 * across, 2.7 * down), squeeze=False)
-    architectures = sorted({key[0] for key in speeds})
-    for axes, corpus in zip(panels.flat, corpora, strict=False):
-        for place, architecture in enumerate(architectures):
-            if (key := (architecture, SMALL, corpus)) in speeds:
-                shade = _shade(place, len(architectures))
-                rate = speeds[key]["end_to_end_sentences_per_second"] / 1000
-                low, f1, high = (100 * one for one in _f1_and_interval(runs[key]))
-                axes.plot([rate, rate], [low, high], color=shade, linewidth=0.8)
-                axes.plot(rate, f1, MARKERS[place % len(MARKERS)], color=shade, label=architecture)
-        axes.set(title=corpus, xlabel="thousand sentences a second", ylabel="strict F1, %")
-        axes.margins(0.15)
-        axes.set_xlim(0, None)
-        axes.spines[["top", "right"]].set_visible(False)
-    for unused in panels.flat[len(corpora) :]:
-        unused.set_visible(False)
-    panels[0][0].legend(fontsize=7, frameon=False)
-    save(figure, panels[0][0], path)
-
-
-def _f1_and_interval(runs: list[Result]) -> tuple[float, float, float]:
-    """Low end of the interval, F1 and high end, each a mean over seeds."""
-    low, high = (mean(run["test"]["strict_f1_interval"][end] for run in runs) for end in (0, 1))
-    return low, mean(run["test"]["strict"]["f1"] for run in runs), high
-
-
 def f1_by_shape(results: Results, path: Path) -> None:
     """F1 by shape, every architecture with the small encoder, on a corpus that has all shapes."""
     runs = {key[0]: own for key, own in scored(results).items() if key[1:] == (SMALL, ALL_SHAPES)}
@@ -210,7 +173,6 @@ def main() -> None:
         for what, ending, plot in PLOTS:
             if result["what"] == what:
                 plot(result, FIGURES / f"{Path(name).stem}{ending}.svg")
-    f1_and_speed(results, FIGURES / "f1-and-speed.svg")
     f1_by_shape(results, FIGURES / "f1-by-shape.svg")
 
 
