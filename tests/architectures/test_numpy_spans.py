@@ -1,36 +1,66 @@
-"""What numpy and torch both compute of spans is the same."""
+"""Pairs of fragments: by brute force, by hand, and the same with and without torch."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any
+from itertools import product
 
 import numpy as np
 import pytest
 import torch
+from head_batches import LABELS, WIDTH, states_of
 
 from anyner.architectures import numpy_spans
-from anyner.layers import fragments
+from anyner.architectures.numpy_spans import Floats, Integers, fragment_pairs
+from anyner.architectures.spans import SpanProposals
+from anyner.fragments import MOST_FRAGMENTS
+from anyner.layers.fragments import FragmentPairs
 
-LABELS, WORDS, SENTENCES = 3, 30, 4
+C = len(LABELS)
+LENGTHS = (30, 25, 30, 28)
+
+
+def spans(number: int) -> tuple[Integers, Floats]:
+    """So many spans (P, 4) and scores (P,), many of them equal."""
+    random = np.random.default_rng(number)
+    sentence, first = random.integers(0, len(LENGTHS), number), random.integers(0, 25, number)
+    last = np.minimum(first + random.integers(0, 4, number), 24)
+    place = np.column_stack([sentence, random.integers(0, 2 * C, number), first, last])
+    return place, (random.integers(1, 20, number) / 20).astype(np.float32)
+
+
+@pytest.mark.parametrize("number", [0, 1, 12, 60, 400])
+def test_pairs_are_of_one_sentence_and_label_with_a_word_between(number: int) -> None:
+    """Also where a sentence has more fragments than are paired; of equal scores the earlier one is the better."""
+    place, score = spans(number)
+    expected = set()
+    for sentence in range(len(LENGTHS)):
+        own = [row for row in range(number) if place[row, 0] == sentence and place[row, 1] >= C]
+        best = sorted(own, key=lambda row: (-score[row], row))[:MOST_FRAGMENTS]
+        for one, other in product(best, best):
+            if place[one, 1] == place[other, 1] and place[one, 3] + 1 < place[other, 2]:
+                expected.add((sentence, place[one, 1] - C, *place[one, 2:], *place[other, 2:]))
+    found = fragment_pairs(place, score, C)
+    assert found.shape[1:] == (6,)
+    assert set(map(tuple, found.tolist())) == expected
+    assert number < 60 or len(expected) > 2
 
 
 @pytest.mark.parametrize("number", [0, 1, 12, 400])
-def test_pairs_of_fragments_are_those_of_torch(number: int) -> None:
-    """Also where a window has more fragments than are paired, and where scores are equal."""
-    random = np.random.default_rng(number)
-    first = random.integers(0, WORDS, number)
-    last = np.minimum(first + random.integers(0, 4, number), WORDS - 1)
-    place = np.column_stack([random.integers(0, SENTENCES, number), random.integers(0, 2 * LABELS, number), first, last])
-    score = (random.integers(1, 20, number) / 20).astype(np.float32)
-    layer = fragments.FragmentPairs(8, 16, LABELS, dropout=0.0).eval()
-    words = torch.from_numpy(random.normal(size=(SENTENCES, WORDS, 8)).astype(np.float32))
-    states: Any = SimpleNamespace(words=words, lengths=(WORDS,) * SENTENCES)
-    with torch.inference_mode():
-        expected = layer.proposed(states, torch.from_numpy(place), torch.from_numpy(score))
-        own = numpy_spans.FragmentPairs(LABELS, lambda pairs: layer(words, torch.from_numpy(pairs)).numpy())
-        pairs, probability = own.proposed(place, score)
-    assert (pairs == expected[0].numpy()).all()
-    assert pairs.shape == tuple(expected[0].shape)
-    assert probability == pytest.approx(expected[1].numpy(), abs=1e-6)
-    assert number < 12 or len(pairs) > 2
+@torch.no_grad()
+def test_both_runtimes_score_every_pair_by_the_words_of_its_sentence(number: int) -> None:
+    place, score = spans(number)
+    layer, states = FragmentPairs(WIDTH, 16, C, dropout=0.0).eval(), states_of(LENGTHS)
+    with_torch = SpanProposals.of(layer, states, torch.from_numpy(place), torch.from_numpy(score))
+    in_numpy = numpy_spans.FragmentPairs(C, lambda pairs: layer(states.words, torch.from_numpy(pairs)).numpy())
+    pairs, probability = in_numpy.proposed(place, score)
+    assert with_torch.pair.tolist() == pairs.tolist()
+    assert with_torch.pair_score.numpy() == pytest.approx(probability, abs=1e-6)
+    assert number < 400 or bool(((probability > 0) & (probability < 1)).all())
+
+
+def test_without_fragments_there_are_no_pairs() -> None:
+    layer, states = FragmentPairs(WIDTH, 16, C, dropout=0.0), states_of((6,))
+    place = torch.tensor([[0, 0, 0, 0], [0, C, 2, 2]])
+    for pairs in (None, layer):
+        proposals = SpanProposals.of(pairs, states, place, torch.ones(2))
+        assert (proposals.pair.shape, proposals.pair_score.shape) == ((0, 6), (0,))

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from anyner.encoding.examples import WindowSoftLabels
-from anyner.fragments import MOST_FRAGMENTS
 from anyner.layers.fragments import FragmentPairs, training_pairs, with_fragments
 from anyner.layers.span_classifier import dense_span_loss
 from anyner.text.align import WordEntity
@@ -124,23 +123,3 @@ def test_the_score_of_a_pair_is_that_of_its_own_words() -> None:
     vector = read[0][0] + read[1][1] + read[2][4] + read[3][5] + read[4][2:4].mean(0) + layer.distance.weight[2]
     by_hand = layer.output(torch.nn.functional.gelu(layer.hidden(torch.nn.functional.gelu(vector))))
     assert torch.allclose(logits[0], by_hand, atol=1e-6)
-
-
-@torch.no_grad()
-def test_proposed_pairs_are_of_one_sentence_and_label_with_a_gap() -> None:
-    layer, states = FragmentPairs(WIDTH, 4, C, dropout=0.0), states_of((6, 6))
-    place = torch.tensor([[0, C, 0, 0], [0, C, 2, 2], [0, C, 1, 1], [0, C + 1, 4, 4], [0, 0, 4, 4], [1, C, 2, 3], [1, C, 5, 5]])
-    pair, score = layer.proposed(states, place, torch.ones(len(place)))
-    assert pair.tolist() == [[0, 0, 0, 0, 2, 2], [1, 0, 2, 3, 5, 5]]
-    assert bool(((score > 0) & (score < 1)).all())
-    none, _ = layer.proposed(states, place[:0], torch.ones(0))
-    assert none.shape == (0, 6)
-
-
-@torch.no_grad()
-def test_only_the_best_of_too_many_fragments_are_paired() -> None:
-    layer, states = FragmentPairs(WIDTH, 4, C, dropout=0.0), states_of((6,))
-    best = torch.tensor([[0, C, 0, 0], [0, C, 5, 5]])
-    place = torch.cat([torch.tensor([[0, C, 2, 2]]).expand(MOST_FRAGMENTS, 4), best])
-    pair, _ = layer.proposed(states, place, torch.cat([torch.full((MOST_FRAGMENTS,), 0.2), torch.ones(2)]))
-    assert [0, 0, 0, 0, 5, 5] in pair.tolist()

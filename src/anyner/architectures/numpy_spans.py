@@ -55,6 +55,24 @@ class SpanMaxima:
         return largest
 
 
+def fragment_pairs(place: Integers, score: Floats, labels: int) -> Integers:
+    """All pairs among the fragments of proposed spans (P, 4), sentence, kind, first and last word: (R, 6), sentence, label, and
+    first and last word of both."""
+    fragment = np.flatnonzero(place[:, 1] >= labels)  # (F,)
+    fragment = fragment[np.lexsort((-score[fragment], place[fragment, 0]))]  # by sentence, the best first
+    _, sentence = np.unique(place[fragment, 0], return_inverse=True)  # (F,) counted among those that have any
+    rank = np.arange(len(fragment)) - np.searchsorted(sentence, sentence)  # (F,) in its sentence
+    listed = rank < MOST_FRAGMENTS
+    rows = np.full((sentence.max(initial=-1) + 1, MOST_FRAGMENTS), -1)  # (B, K)
+    rows[sentence[listed], rank[listed]] = fragment[listed]
+    _, kind, first, last = np.moveaxis(place[rows], 2, 0)  # (B, K) each; of -1 any
+    paired = (kind[:, :, None] == kind[:, None]) & (last[:, :, None] + 1 < first[:, None])  # (B, K, K)
+    paired &= (rows[:, :, None] >= 0) & (rows[:, None] >= 0)
+    row, left, right = np.nonzero(paired)  # (R,) each
+    one, other = rows[row, left], rows[row, right]  # (R,) each
+    return np.column_stack([place[one, 0], place[one, 1] - labels, place[one, 2:], place[other, 2:]])
+
+
 @dataclass(frozen=True, slots=True)
 class FragmentPairs:
     labels: int
@@ -62,24 +80,11 @@ class FragmentPairs:
     """Of pairs (R, 5), sentence and the first and last words of both: (R, C)."""
 
     def proposed(self, place: Integers, score: Floats) -> tuple[Integers, Floats]:
-        """All pairs among proposed spans (P, 4), sentence, kind, first and last word: (R, 6), the label second, and (R,)."""
-        fragment = np.flatnonzero(place[:, 1] >= self.labels)  # (F,)
-        fragment = fragment[np.lexsort((-score[fragment], place[fragment, 0]))]  # by sentence, the best first
-        _, sentence = np.unique(place[fragment, 0], return_inverse=True)  # (F,) counted among those that have any
-        rank = np.arange(len(fragment)) - np.searchsorted(sentence, sentence)  # (F,) in its sentence
-        listed = rank < MOST_FRAGMENTS
-        rows = np.full((sentence.max(initial=-1) + 1, MOST_FRAGMENTS), -1)  # (B, K)
-        rows[sentence[listed], rank[listed]] = fragment[listed]
-        _, kind, first, last = np.moveaxis(place[rows], 2, 0)  # (B, K) each; of -1 any
-        paired = (kind[:, :, None] == kind[:, None]) & (last[:, :, None] + 1 < first[:, None])  # (B, K, K)
-        paired &= (rows[:, :, None] >= 0) & (rows[:, None] >= 0)
-        row, left, right = np.nonzero(paired)  # (R,) each
-        one, other = rows[row, left], rows[row, right]  # (R,) each
-        label = place[one, 1] - self.labels  # (R,)
-        found = np.column_stack([place[one, 0], label, place[one, 2:], place[other, 2:]])  # (R, 6)
+        """The pairs of fragments among proposed spans (R, 6), and the probability that both are parts of one entity (R,)."""
+        found = fragment_pairs(place, score, self.labels)
         if not len(found):
             return found, np.zeros(0, dtype=np.float32)
-        pairs = np.delete(found, 1, axis=1)  # (R, 5)
+        pairs, label = np.delete(found, 1, axis=1), found[:, 1]  # (R, 5), (R,)
         return found, sigmoid(self.logits(pairs)[np.arange(len(pairs)), label])
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from anyner.architectures.base import Head, Losses, LossPart, Proposals, Step
+from anyner.architectures.numpy_spans import fragment_pairs
 from anyner.architectures.settings import (
     Decoding,
     ReadSpanClassifierConfig,
@@ -38,10 +40,18 @@ class SpanProposals(Proposals):
 
     @classmethod
     def of(cls, pairs: FragmentPairs | None, states: States, place: Tensor, score: Tensor) -> SpanProposals:
-        """The spans, with all pairs of those that are fragments."""
+        """The spans, with all pairs of those that are fragments, which are few: they are paired on the host."""
+        none = SpanProposals(place, score, place.new_zeros(0, 6), score.new_zeros(0))
         if pairs is None:
-            return SpanProposals(place, score, place.new_zeros(0, 6), score.new_zeros(0))
-        return SpanProposals(place, score, *pairs.proposed(states, place, score))
+            return none
+        found = fragment_pairs(place.cpu().numpy(), score.float().cpu().numpy(), pairs.labels)  # (R, 6)
+        if not len(found):
+            return none
+        sentence, row = np.unique(found[:, 0], return_inverse=True)  # only sentences that have a pair are read
+        words = states.words.index_select(0, states.placed(sentence))
+        pair = states.placed(found)
+        logits = pairs(words, states.placed(np.column_stack([row, found[:, 2:]])))  # (R, C)
+        return SpanProposals(place, score, pair, logits.gather(1, pair[:, 1:2])[:, 0].sigmoid())
 
 
 def span_classifier_of(

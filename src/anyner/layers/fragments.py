@@ -17,7 +17,6 @@ from torch.nn import functional
 
 from anyner.encoding.encoder import States
 from anyner.encoding.gold import Gold, GoldArrays
-from anyner.fragments import MOST_FRAGMENTS
 from anyner.layers.spanpool import at_words
 
 Integers = NDArray[np.int64]
@@ -43,13 +42,14 @@ class FragmentPairs(nn.Module):
 
     def forward(self, words: Tensor, pairs: Tensor) -> Tensor:
         """Of pairs (R, 5), sentence and the first and last words of both, in words (B, M, d): logits (R, C), float32."""
-        sentence, left, left_end, right, right_end = pairs.unbind(1)  # (R,) each
-        starts, ends, next_starts, next_ends, between = self.read(words).chunk(5, dim=-1)  # (B, M, k) each
-        vector = at_words(starts, sentence, left) + at_words(ends, sentence, left_end)
-        vector = vector + at_words(next_starts, sentence, right) + at_words(next_ends, sentence, right_end)  # (R, k)
-        sums = functional.pad(between.float().cumsum(1), (0, 0, 1, 0))  # (B, M + 1, k): mean of any words in two gathers
-        gap = right - left_end - 1  # (R,) at least 1
-        mean = (at_words(sums, sentence, right) - at_words(sums, sentence, left_end + 1)) / gap.clamp(min=1)[:, None]
+        sentence, ends = pairs[:, 0], pairs[:, 1:]  # (R,), (R, 4)
+        read, size = self.read(words), words.shape[1]  # (B, M, 5k)
+        roles = read.view(-1, self.distance.embedding_dim)  # (B M 5, k)
+        row = (sentence[:, None] * size + ends) * 5 + torch.arange(4, device=ends.device)  # (R, 4)
+        vector = roles.index_select(0, row.flatten()).view(-1, 4, roles.shape[1]).sum(1)  # (R, k)
+        between = read[..., -roles.shape[1] :].float().cumsum(1)  # (B, M, k): mean of any words in two gathers
+        gap = ends[:, 2] - ends[:, 1] - 1  # (R,) at least 1
+        mean = (at_words(between, sentence, ends[:, 2] - 1) - at_words(between, sentence, ends[:, 1])) / gap.clamp(min=1)[:, None]
         vector = vector + mean.to(vector.dtype) + self.distance(gap.clamp(0, DISTANCES - 1)).to(vector.dtype)
         vector = functional.gelu(self.hidden(self.dropout(functional.gelu(vector))))
         logits: Tensor = self.output(self.dropout(vector))
@@ -63,29 +63,6 @@ class FragmentPairs(nn.Module):
         loss = functional.binary_cross_entropy_with_logits(self(states.words, placed), target, reduction="none")
         loss = torch.where(gold.annotated[placed[:, 0]], loss, 0.0)
         return loss.sum(), loss.new_full((), max(1, len(pairs)))
-
-    def proposed(self, states: States, place: Tensor, score: Tensor) -> tuple[Tensor, Tensor]:
-        """All pairs among proposed spans (P, 4), sentence, kind, first and last word: (R, 6), the label second, and (R,)."""
-        fragment = (place[:, 1] >= self.labels).nonzero()[:, 0]  # (F,)
-        if not len(fragment):
-            return place.new_zeros(0, 6), score.new_zeros(0)
-        fragment = fragment[score[fragment].argsort(descending=True, stable=True)]
-        fragment = fragment[place[fragment, 0].argsort(stable=True)]  # by sentence, the best first
-        sentence = place[fragment, 0].contiguous()
-        rank = torch.arange(len(sentence), device=place.device) - torch.searchsorted(sentence, sentence)  # (F,) in its sentence
-        listed = rank < MOST_FRAGMENTS
-        rows = fragment.new_full((len(states.lengths), MOST_FRAGMENTS), -1)  # (B, K)
-        rows[sentence[listed], rank[listed]] = fragment[listed]
-        _, kind, first, last = place[rows].unbind(2)  # (B, K) each; of -1 any
-        paired = (kind[:, :, None] == kind[:, None]) & (last[:, :, None] + 1 < first[:, None])  # (B, K, K)
-        paired &= (rows[:, :, None] >= 0) & (rows[:, None] >= 0)
-        sentence, left, right = paired.nonzero().unbind(1)  # (R,) each
-        one, other = rows[sentence, left], rows[sentence, right]  # (R,) each
-        ends = (place[one, 2], place[one, 3], place[other, 2], place[other, 3])
-        logits = self(states.words, torch.stack([sentence, *ends], dim=1))  # (R, C)
-        label = place[one, 1] - self.labels  # (R,)
-        probability = logits.gather(1, label[:, None])[:, 0].sigmoid()
-        return torch.stack([sentence, label, *ends], dim=1), probability
 
 
 def with_fragments(gold: Gold, states: States) -> Gold:
