@@ -30,6 +30,7 @@ from typing import Any, Literal
 
 import torch
 from jobs import Job, run_jobs
+from results import DISCONTINUOUS, JOINING
 from script import RESULTS, header, parser_of, run, write
 from speed import with_neighbours
 
@@ -58,8 +59,6 @@ SEEDS = (0, 1, 2)
 Part = Literal["dev", "test"]
 PRESETS: dict[str, dict[str, Any]] = {"default": {}, "paper": {"preset": "paper"}, "contiguous": {"fragments": False}}
 """What is said of the head."""
-JOINING = ("biaffine", "locate_label", "diffusion_ner")
-"""Architectures that find discontinuous entities as fragments, which a layer joins."""
 GIGABYTES = {"mpnet": 23.0}
 """GPU memory of a training, 7 with other encoders."""
 
@@ -113,7 +112,7 @@ def cells() -> list[Cell]:
     papers = [name for name in architectures() if name != "biaffine"]
     listed = [
         *((name, "default", corpus, None, encoder) for corpus, encoder in small for name in architectures()),
-        *((name, "contiguous", corpus, None, "minilm") for corpus in ("genia_disc", "cadec") for name in JOINING),
+        *((name, "contiguous", corpus, None, "minilm") for corpus in DISCONTINUOUS for name in JOINING),
         *((name, "default", corpus, few, "minilm") for corpus, few in FEW for name in architectures()),
         *((name, "paper", corpus, None, "minilm") for corpus in COMPARED for name in papers),
         *((name, "default", corpus, None, encoder) for corpus, encoder in large for name in architectures()),

@@ -3,6 +3,7 @@
 python benchmarks/reproduce.py train recipes/nag_ner/cadec.yaml --set data.folder=DATA     one training, scored on test
 python benchmarks/reproduce.py speed --encoder minilm --minutes 20     prediction speed, every architecture on every corpus
 python benchmarks/reproduce.py speed biaffine-genia-minilm             only these
+python benchmarks/reproduce.py speed biaffine+contiguous-cadec-minilm  without the layer for fragments
 
 What is timed is the model of `anyner train --data data/CORPUS --architecture A --encoder E --quality fast`, with the encoder in
 the folder of its name. Trainings run in parallel on one GPU; what is done is not run again by a second call. Figures of accuracy
@@ -25,7 +26,7 @@ from typing import Any
 
 import torch
 from jobs import Job, log, run_jobs
-from results import CORPORA, name_of
+from results import CORPORA, DISCONTINUOUS, JOINING, name_of
 from script import RESULTS, add_plugins, header, import_plugins, parser_of, run, write
 from speed import Entrant, speeds, with_neighbours
 
@@ -52,22 +53,25 @@ class Cell:
     architecture: str
     corpus: str
     encoder: str
+    contiguous: bool = False
+    """Without the layer for fragments."""
 
     @classmethod
     def named(cls, name: str) -> Cell:
-        found = re.fullmatch(r"(\w+)-(\w+)-([\w-]+)", name)
+        found = re.fullmatch(r"(\w+)(\+contiguous)?-(\w+)-([\w-]+)", name)
         if found is None or found[1] not in architectures():
             raise AnynerError(f"there is no model {name}: write ARCHITECTURE-CORPUS-ENCODER")
-        return cls(found[1], found[2], found[3])
+        return cls(found[1], found[3], found[4], contiguous=found[2] is not None)
 
     @property
     def name(self) -> str:
-        return f"{self.architecture}-{self.corpus}-{self.encoder}"
+        return f"{self.architecture}{'+contiguous' if self.contiguous else ''}-{self.corpus}-{self.encoder}"
 
     def job(self, folder: Path) -> Job:
         """What a sentence costs in prediction does not depend on the last points of F1, so a short training will do."""
         data = ("--data", f"data/{self.corpus}", "--architecture", self.architecture, "--encoder", self.encoder)
-        command = (sys.executable, "-m", "anyner", "train", *data, "--quality", "fast", "-o", str(folder / self.name))
+        head = ("--set", "head.fragments=false") if self.contiguous else ()
+        command = (sys.executable, "-m", "anyner", "train", *data, *head, "--quality", "fast", "-o", str(folder / self.name))
         return Job(self.name, command, gigabytes=ENCODERS.get(self.encoder, max(ENCODERS.values())))
 
 
@@ -77,6 +81,7 @@ def cells(arguments: Namespace) -> list[Cell]:
         return [Cell.named(name) for name in arguments.results]
     encoders = [arguments.encoder] if arguments.encoder else list(ENCODERS)
     every = [Cell(a, c, e) for e in encoders for c in CORPORA for a in architectures()]
+    every += [Cell(a, c, "minilm", contiguous=True) for c in DISCONTINUOUS for a in JOINING if "minilm" in encoders]
     return [cell for cell in every if Path(f"data/{cell.corpus}").is_dir()]
 
 
@@ -174,7 +179,8 @@ def speed(arguments: Namespace) -> None:
     for name, measured in zip(ready, speeds(entrants, arguments.repeats), strict=True):
         epochs = [json.loads(line) for line in (folder / name / EPOCHS).read_text(encoding="utf-8").splitlines()]
         trained_for = {"epochs": len(epochs), "dev_f1": max(epoch["dev_f1"] or 0.0 for epoch in epochs)}
-        write({**measured, "trained_for": trained_for}, Path(arguments.output) / f"speed-{name}.json")
+        known = {"preset": "contiguous"} if asked[name].contiguous else {}
+        write({**measured, **known, "trained_for": trained_for}, Path(arguments.output) / f"speed-{name}.json")
         log(f"{name}: {measured['end_to_end_sentences_per_second']:,.0f} sentences a second")
     if missing:
         raise AnynerError(f"not trained, see the logs in {folder / 'logs'}: {', '.join(missing)}")

@@ -15,6 +15,8 @@ CORPORA = ("genia", "genia_disc", "cadec", "conll03", "litbank", "wnut17", "bc5c
 """The corpora of the tables over all architectures, in their order."""
 ENCODERS = ("minilm", "mpnet", "uie-nano-zh")
 """Their encoders."""
+JOINING, DISCONTINUOUS = ("biaffine", "locate_label", "diffusion_ner"), ("genia_disc", "cadec")
+"""Architectures that find discontinuous entities as fragments, which a layer joins, and corpora that have some."""
 SHAPES = {
     "flat": ("shape", "flat"),
     "nested": ("shape", "nested"),
@@ -121,7 +123,8 @@ def scored(results: Results, preset: str = "default") -> dict[Key, list[Result]]
     return found
 
 
-def timed(results: Results) -> dict[Key, Result]:
+def timed(results: Results, preset: str = "default") -> dict[Key, Result]:
     """Prediction speeds with the corpora and encoders of the tables."""
-    speeds = ((one["architecture"], one["encoder"], one["corpus"], one) for _, one in results if one["what"] == "speed")
+    own = [one for _, one in results if one["what"] == "speed" and one.get("preset", "default") == preset]
+    speeds = ((one["architecture"], one["encoder"], one["corpus"], one) for one in own)
     return {(name, encoder, corpus): one for name, encoder, corpus, one in speeds if encoder in ENCODERS and corpus in CORPORA}

@@ -181,7 +181,7 @@ TABLES: Mapping[str, Table] = {
         one_row("speed"),
         {
             "corpus": lambda r: r["corpus"],
-            "architecture": lambda r: r["architecture"],
+            "architecture": lambda r: "+".join([r["architecture"], *([r["preset"]] if "preset" in r else [])]),
             "encoder": lambda r: r["encoder"],
             "documents": lambda r: f"{r['documents']:,}",
             "device ratio": lambda r: f"{r['device_ratio']:.2f}",
@@ -329,13 +329,19 @@ def fragments(results: Results) -> list[Row]:
     """What the layer for discontinuous entities gives to architectures that predict spans."""
     listed = list(results)
     default, without = scored(listed), scored(listed, "contiguous")
+    times = {"device ratio without": timed(listed, "contiguous"), "device ratio with": timed(listed)}
     rows: list[Row] = []
     for architecture, encoder, corpus in sorted(without, key=lambda key: (_place(key[2]), key[0])):
         off, on = without[architecture, encoder, corpus], default[architecture, encoder, corpus]
         discontinuous = [f1 for run in on if (f1 := slice_f1(*SHAPES["discontinuous"], run)) is not None]
         cells = {"without": _f1(run["test"] for run in off), "with": _f1(run["test"] for run in on)}
         told = {"corpus": corpus, "architecture": architecture, "encoder": encoder}
-        rows.append({**told, **cells, "discontinuous": mean_and_spread(discontinuous)})
+        key = (architecture, encoder, corpus)
+        cost = {
+            name: f"{own[key]['device_ratio']:.2f}" if key in own and key in times["device ratio without"] else ""
+            for name, own in times.items()
+        }
+        rows.append({**told, **cells, "discontinuous": mean_and_spread(discontinuous), **cost})
     return rows
 
 

@@ -35,9 +35,10 @@ def test_every_architecture_is_timed_on_every_corpus_that_is_there(
     for corpus in ("genia", "cadec", "elsewhere"):
         Path("data", corpus).mkdir(parents=True)
     cells = reproduce.cells(Namespace(results=[], encoder="minilm"))
-    assert {cell.corpus for cell in cells} == {"genia", "cadec"} and len({cell.name for cell in cells}) == len(cells) == 2 * 5
+    assert {cell.corpus for cell in cells} == {"genia", "cadec"} and len({cell.name for cell in cells}) == len(cells) == 2 * 5 + 3
     assert all(reproduce.Cell.named(cell.name) == cell for cell in cells)
-    assert len(reproduce.cells(Namespace(results=[], encoder=None))) == 2 * len(cells)
+    assert [cell.corpus for cell in cells if cell.contiguous] == ["cadec"] * 3
+    assert len(reproduce.cells(Namespace(results=[], encoder=None))) == 4 * 5 + 3
     assert reproduce.cells(Namespace(results=["set_gner-weibo4-uie-nano-zh"], encoder=None))[0].encoder == "uie-nano-zh"
 
 
@@ -61,10 +62,10 @@ def test_models_are_trained_and_timed(reproduce: ModuleType, tmp_path: Path, mon
     for part, number in (("train", 24), ("dev", 8), ("test", 6)):
         anyner.write(synthetic(number, contiguous=True, split=part).documents, f"data/small/{part}.jsonl", "jsonl")
     monkeypatch.setattr(reproduce, "run_jobs", run_here)
-    name = "biaffine-small-from_scratch"
+    name = "biaffine+contiguous-small-from_scratch"
     monkeypatch.setattr(sys, "argv", ["reproduce.py", "speed", name, "--repeats", "1", "-o", "out"])
     reproduce.main()
     told = json.loads(Path(f"out/speed-{name}.json").read_text(encoding="utf-8"))
     assert (told["architecture"], told["corpus"], told["documents"]) == ("biaffine", "small", 6)
     assert told["end_to_end_sentences_per_second"] == pytest.approx(6 / told["end_to_end_seconds"], rel=0.05)
-    assert told["trained_for"]["epochs"] == 2
+    assert (told["trained_for"]["epochs"], told["preset"]) == (2, "contiguous")

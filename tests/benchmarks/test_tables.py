@@ -95,6 +95,10 @@ def test_fragments_stand_beside_a_training_without_them(tables: ModuleType) -> N
     (row,) = tables.fragments(results)
     assert (row["architecture"], row["without"], row["with"]) == ("biaffine", "50.0", tables.matrix(RESULTS)[0]["genia_disc"])
     assert row["discontinuous"].startswith("50.0")
+    assert (row["device ratio without"], row["device ratio with"]) == ("", "")  # one of them alone says nothing
+    name, alone = speed("biaffine", 950.0)
+    (row,) = tables.fragments([*results, (name, {**alone, "preset": "contiguous", "device_ratio": 1.4})])
+    assert (row["device ratio without"], row["device ratio with"]) == ("1.40", "1.50")
 
 
 def test_shapes_are_told_apart(tables: ModuleType) -> None:
