@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import torch
 from accelerate import Accelerator
@@ -36,18 +35,24 @@ def total_loss(losses: Losses, counts: bool, accelerator: Accelerator) -> tuple[
 class LossSums:
     """Numerators and denominators of the loss parts of an epoch; they stay on the device until they are read."""
 
-    def __init__(self, totals: Mapping[str, tuple[float, float]] | None = None) -> None:
-        self._totals: dict[str, Any] = dict(totals or {})
+    def __init__(self, before: Mapping[str, tuple[float, float]] | None = None) -> None:
+        self._before = dict(before or {})
+        self._sums: dict[tuple[str, ...], Tensor] = {}
+        """By the names of the parts of a step, which may alternate: (P, 2)."""
 
     def add(self, names: Iterable[str], parts: Tensor) -> None:
         """One batch's parts (P, 2), in the order of the names."""
-        for name, part in zip(names, parts.double(), strict=True):
-            before = torch.as_tensor(self._totals.get(name, (0.0, 0.0)), dtype=torch.float64, device=parts.device)
-            self._totals[name] = before + part
+        key = tuple(names)
+        known = self._sums.get(key)
+        self._sums[key] = parts.double() if known is None else known + parts
 
     def plain(self) -> dict[str, tuple[float, float]]:
-        pairs = {name: torch.as_tensor(total, dtype=torch.float64).tolist() for name, total in self._totals.items()}
-        return {name: (numerator, denominator) for name, (numerator, denominator) in pairs.items()}
+        totals = dict(self._before)
+        for names, parts in self._sums.items():
+            for name, (numerator, denominator) in zip(names, parts.tolist(), strict=True):
+                before = totals.get(name, (0.0, 0.0))
+                totals[name] = (before[0] + numerator, before[1] + denominator)
+        return totals
 
     def means(self) -> dict[str, float]:
         return {name: numerator / max(denominator, 1e-12) for name, (numerator, denominator) in self.plain().items()}
