@@ -30,7 +30,7 @@ def test_generated_and_classified_probabilities_become_one_score(contiguous: boo
     hidden = head.network(sentences, blocks)
     labels = head.network.types(hidden[:, 0]).softmax(-1)[:, 1:]  # (Q, C)
     scores = head._word_scores(head.network.output(hidden[:, 1:], blocks, sentences), blocks, sentences)
-    best = best_sequences(scores.placed, scores.sizes, scores.end, head.network.gap_cost, count=CANDIDATES)
+    best = best_sequences(scores.placed, scores.sizes, scores.end, head.network.gap_cost, count=CANDIDATES, largest=1)
     probability = (best.score - head._log_partition(scores)[:, None]).exp()  # (Q, k)
     table = head.span_classifier.spans(states.words).softmax(1)  # (B, classes, M, M)
     compared = changed = 0

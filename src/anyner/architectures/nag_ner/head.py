@@ -188,10 +188,13 @@ class Head(base.Head):
         output = self.network.output(hidden[:, 1:], blocks, sentences, greedy=greedy)
         scores = self._word_scores(output, blocks, sentences)
         partition = self._log_partition(scores)[:, None] if self.settings.loss == "sequences" else None
-        best = best_sequences(scores.placed, scores.sizes, scores.end, gap_cost, count=1 if greedy else CANDIDATES)
+        largest = scores.largest
+        best = best_sequences(
+            scores.placed, scores.sizes, scores.end, gap_cost, count=1 if greedy else CANDIDATES, largest=largest
+        )
         score, count, words = _probability(best.score, best.units, partition), best.count, best.words  # (Q, K, …)
         if self.network.last_word is not None:  # one more candidate, contiguous: all words up to the most probable last one
-            full = best_sequences(scores.placed, scores.sizes, scores.more, gap_cost, count=1)
+            full = best_sequences(scores.placed, scores.sizes, scores.more, gap_cost, count=1, largest=largest)
             tails = self._last_words(hidden, blocks, sentences)  # (Q, M)
             word = torch.arange(tails.shape[1], device=tails.device)
             found, last = tails.masked_fill(word < blocks.word[:, None] + full.count, 2 * IMPOSSIBLE).max(1, keepdim=True)

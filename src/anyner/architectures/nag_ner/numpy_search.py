@@ -44,20 +44,31 @@ def _contiguous(placed: Floats, end: Floats) -> Floats:
 
 def log_partition(placed: Floats, end: Floats, gap_cost: Floats | None) -> Floats:
     """Log of the sum over all sequences of each block: (Q,). Arguments as in `WordScores`, `best_sequences`."""
-    none, words, longest = np.float32(FINITE_NONE), placed.shape[1], placed.shape[2]
+    none = np.float32(FINITE_NONE)
     placed, end = np.maximum(placed, none), np.maximum(end, none)
     total: Floats
     if gap_cost is None:
         total = np.logaddexp.reduce(_contiguous(placed, end), axis=1)
         return total
-    placed = placed[:, ::-1]  # the last word first
-    behind = np.repeat(end[:, longest, None], words, axis=1)  # (Q, R) sums over all ways on from a word
-    for written in range(longest - 1, 0, -1):
-        from_word = np.pad(placed[:, :, written] + behind, ((0, 0), (2, 0)), constant_values=none)  # (Q, 2 + R)
-        ways = np.logaddexp(end[:, written, None], from_word[:, 1:-1])  # so that word r finds the next at r + 1
-        behind = np.logaddexp(ways, np.logaddexp.accumulate(from_word, axis=1)[:, :-2] - gap_cost[written])
-    total = placed[:, -1, 0] + behind[:, -1]
+    total = _onwards(placed, end, gap_cost, best=False)[0][:, 0]
     return total
+
+
+def _onwards(placed: Floats, end: Floats, gap_cost: Floats, *, best: bool) -> list[Floats]:
+    """Log scores of each word together with the best way on from it, or with the sum over all: (Q, R) for each number of words
+    before it."""
+    none, both = np.float32(NONE if best else FINITE_NONE), np.maximum if best else np.logaddexp
+    placed, words, longest = placed[:, ::-1], placed.shape[1], placed.shape[2]  # the last word first
+    behind = np.repeat(end[:, longest, None], words, axis=1)  # (Q, R) over all ways on from a word
+    onwards = []
+    for written in range(longest - 1, -1, -1):
+        own = placed[:, :, written] + behind  # (Q, R)
+        onwards.append(own[:, ::-1])
+        if written:
+            from_word = np.pad(own, ((0, 0), (2, 0)), constant_values=none)  # (Q, 2 + R)
+            ways = both(end[:, written, None], from_word[:, 1:-1])  # so that word r finds the next at r + 1
+            behind = both(ways, both.accumulate(from_word, axis=1)[:, :-2] - gap_cost[written])
+    return onwards[::-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,33 +80,6 @@ class Best:
     words: Integers  # (Q, k, W) counted from the block's word, rising, first 0; what is beyond `count` means nothing
 
 
-@dataclass(frozen=True, slots=True)
-class _Ways:
-    """Some ways to go on from each word, best first."""
-
-    score: Floats  # (Q, R, n)
-    first: Integers  # (Q, R, n) how it begins; 0: the sequence ends; else 1 + word * k + which of the ways on from that word
-
-    def later(self, words: int) -> _Ways:
-        """For each word what is there for the word that many later."""
-        beyond = ((0, 0), (0, words), (0, 0))
-        return _Ways(np.pad(self.score, beyond, constant_values=NONE)[:, words:], np.pad(self.first, beyond)[:, words:])
-
-    def best_of_later(self, count: int) -> _Ways:
-        """For each word the best of it and of all later ones: of 2, 4, 8 … words, each from two stretches half as long."""
-        best, reach = self, 1
-        while reach < self.score.shape[1]:
-            best, reach = _best_of([best, best.later(reach)], count), 2 * reach
-        return best
-
-
-def _best_of(choices: list[_Ways], count: int) -> _Ways:
-    """The best of all, of equal ones those that stand first."""
-    score, first = (np.concatenate([getattr(choice, name) for choice in choices], axis=-1) for name in ("score", "first"))
-    order = np.argsort(-score, axis=-1, kind="stable")[..., :count]
-    return _Ways(np.take_along_axis(score, order, -1), np.take_along_axis(first, order, -1))
-
-
 def best_sequences(placed: Floats, end: Floats, gap_cost: Floats | None, count: int) -> Best:
     """The `count` best sequences of each block, W = min(R, L) words at most; `placed` and `end` as in `WordScores`.
 
@@ -103,19 +87,7 @@ def best_sequences(placed: Floats, end: Floats, gap_cost: Floats | None, count: 
     """
     if gap_cost is None:
         return _best_contiguous(placed, end, count)
-    blocks, words, longest = placed.shape
-    score = np.full((blocks, longest + 1, words, count), NONE, dtype=np.float32)  # of the best ways on behind so many words
-    begin = np.zeros(score.shape, dtype=np.int64)
-    score[:, 1:, :, 0] = end[:, 1:, None]
-    first = np.broadcast_to(np.arange(1, words * count + 1).reshape(words, count), (blocks, words, count))
-    for written in range(longest - 1, 0, -1):
-        from_word = _Ways(placed[:, :, written, None] + score[:, written + 1], first)  # (Q, R, k)
-        jump = from_word.later(2).best_of_later(count)
-        ending = _Ways(score[:, written, :, :1], begin[:, written, :, :1])
-        best = _best_of([ending, from_word.later(1), _Ways(jump.score - gap_cost[written], jump.first)], count)
-        kept = best.score.shape[2]
-        score[:, written, :, :kept], begin[:, written, :, :kept] = best.score, best.first
-    return _followed(placed, score, begin)
+    return _forwards(placed, end, gap_cost, _onwards(placed, end, gap_cost, best=True), count)
 
 
 def _best_contiguous(placed: Floats, end: Floats, count: int) -> Best:
@@ -127,17 +99,33 @@ def _best_contiguous(placed: Floats, end: Floats, count: int) -> Best:
     return Best(score, np.where(score > NONE, order + 1, 0), np.broadcast_to(np.arange(words), (blocks, count, words)))
 
 
-def _followed(placed: Floats, score: Floats, begin: Integers) -> Best:
-    """The sequences themselves, from the block words along the ways on (Q, L + 1, R, k)."""
-    blocks, most, words, count = score.shape
-    row, rank = np.arange(blocks)[:, None], np.broadcast_to(np.arange(count), (blocks, count))
-    total = placed[:, :1, 0] + score[:, 1, 0]  # (Q, k)
-    word, going = np.zeros((blocks, count), dtype=np.int64), total > NONE
-    size, path = going.astype(np.int64), [word]
-    for written in range(1, min(words, most - 1)):
-        chosen = begin[row, written, word, rank]  # (Q, k)
-        going = going & (chosen > 0)
-        word, rank = np.where(going, (chosen - 1) // count, word), np.where(going, (chosen - 1) % count, rank)
-        size = size + going
-        path.append(np.where(going, word, 0))
-    return Best(total, size, np.stack(path, axis=-1))
+def _forwards(placed: Floats, end: Floats, gap_cost: Floats, onwards: list[Floats], count: int) -> Best:
+    """The best sequences, from the block's words on; `onwards` (Q, R) by the number of words before."""
+    blocks, words, longest = placed.shape
+    none, word, row = np.float32(NONE), np.arange(words), np.arange(blocks)[:, None]
+    ended = np.broadcast_to(np.arange(count) > 0, (blocks, count))  # (Q, k), as all below: one beginning is there
+    score, number = np.where(ended, none, placed[:, :1, 0]), (~ended).astype(np.int64)
+    path = np.zeros((blocks, count, min(words, longest)), dtype=np.int64)
+    for written in range(1, path.shape[2]):
+        before, jump = path[:, :, written - 1], gap_cost[written]
+        going = score[..., None] + onwards[written][:, None]  # (Q, k, R)
+        going = np.where(word > before[..., None] + 1, going - jump, going)
+        going = np.where((word <= before[..., None]) | ended[..., None], none, going)
+        ending = np.where(ended, score, score + end[:, written, None])
+        choices = np.concatenate([ending[..., None], going], axis=-1).reshape(blocks, -1)  # in the order of tuples
+        chosen = np.sort(np.argsort(-choices, axis=1, kind="stable")[:, :count], axis=1)
+        best, which, following = choices[row, chosen], chosen // (words + 1), chosen % (words + 1) - 1
+        ended = (following < 0) | (best == none)
+        path, last = path[row, which], before[row, which]
+        following = np.where(ended, last, following)
+        own = placed[row, following, written]
+        score = np.where(ended, best, score[row, which] + own - np.where(following > last + 1, jump, np.float32(0)))
+        number = number[row, which] + ~ended
+        path[:, :, written] = following
+        if ended.all():
+            break
+    else:
+        score = np.where(ended, score, score + end[:, path.shape[2], None])
+    order = np.argsort(-score, axis=1, kind="stable")
+    score, number = score[row, order], number[row, order]
+    return Best(score, np.where(score > NONE, number, 0), path[row, order])

@@ -1,13 +1,14 @@
 """Sequences of words, exactly: the most probable ones of a block, and the log-partition over all of them.
 
 A block scores each word at each of its positions, whatever stands at the others. A sequence begins with the block's word and
-goes on with later ones, so what may follow a word depends only on that word and on the units generated so far. Both recursions go
-from the last unit to the first: the sequence ends, or the next word follows, or - over a gap - a later one. A contiguous
-sequence is known by its number of words, and running sums give the scores of all of them at once.
+goes on with later ones, so what may follow a word depends only on that word and on the units generated so far. One recursion,
+from the last unit to the first, sums over all ways on or finds the best one: the sequence ends, or the next word follows, or -
+over a gap - a later one. The search then goes forwards, word by word, and keeps the beginnings with the best ways on: a
+tree-trellis search (Soong and Huang, ICASSP 1991). A contiguous sequence is known by its number of words, and running sums give
+the scores of all of them at once.
 
-Of equal sequences the nearest words come first, in the order of tuples: (0, 1), (0, 1, 2), (0, 1, 3), (0, 2). Candidates are put
-side by side in this order, and sorting is stable. Equal means that the float32 sums are, added from the end, those of
-contiguous ones from the beginning.
+Of equal sequences the nearest words come first, in the order of tuples: (0, 1), (0, 1, 2), (0, 1, 3), (0, 2). Beginnings stand in
+this order, and sorting is stable. Equal means that the float32 sums are.
 """
 
 from __future__ import annotations
@@ -71,28 +72,33 @@ def _contiguous(placed: Tensor, sizes: Tensor, end: Tensor, none: float) -> tupl
 
 def log_partition(placed: Tensor, sizes: Tensor, end: Tensor, gap_cost: Tensor | None, *, largest: int) -> Tensor:
     """Log of the sum over all sequences of each block, with gradients: (Q,). Arguments as in `WordScores`, `best_sequences`."""
+    placed, end = placed.float().clamp(min=FINITE_NONE), end.float().clamp(min=FINITE_NONE)
     if gap_cost is None:
-        score, _ = _contiguous(placed.float().clamp(min=FINITE_NONE), sizes, end.float().clamp(min=FINITE_NONE), FINITE_NONE)
-        return score.logsumexp(1)
+        return _contiguous(placed, sizes, end, FINITE_NONE)[0].logsumexp(1)
+    return _onwards(placed, sizes, end, gap_cost, largest=largest, best=False)[0][:, -1]
+
+
+def _onwards(placed: Tensor, sizes: Tensor, end: Tensor, gap_cost: Tensor, *, largest: int, best: bool) -> list[Tensor]:
+    """Log scores of each word, the last one first, together with the best way on from it, or with the sum over all: (Q, R) for
+    each number of units that stand before the word."""
+    placed, sizes = placed.flip(1), sizes.flip(1)
     words, units = placed.shape[1:]
-    placed, end = placed.float().clamp(min=FINITE_NONE).flip(1), end.float().clamp(min=FINITE_NONE)  # the last word first
-    sizes = sizes.flip(1)
-    behind = {units: end[:, units, None].expand(-1, words)}  # sums over all ways on from a word (Q, R), by units so far
-    nothing = torch.full_like(behind[units], FINITE_NONE)
-
-    def after(written: int) -> Tensor:
-        """What is behind each word once its units are written, too: (Q, R)."""
-        found = behind.get(written + 1, nothing)
+    behind = {units: end[:, units, None].expand(-1, words)}  # over all ways on from a word (Q, R), by units so far
+    none = NONE if best else FINITE_NONE
+    nothing = torch.full_like(behind[units], none)
+    onwards = []
+    for written in range(units - 1, -1, -1):
+        after = behind.get(written + 1, nothing)  # once the word's units are written, too
         for size in range(2, largest + 1):
-            found = torch.where(sizes == size, behind.get(written + size, nothing), found)
-        return found
-
-    for written in range(units - 1, 0, -1):
-        from_word = functional.pad(placed[:, :, written] + after(written), (2, 0), value=FINITE_NONE)  # (Q, 2 + R)
-        over_gap = from_word.logcumsumexp(1)[:, :-2] - gap_cost[written]
-        ways = [end[:, written, None].expand(-1, words), from_word[:, 1:-1], over_gap]  # so that word r finds the next at r + 1
-        behind[written] = torch.stack(ways).logsumexp(0)
-    return placed[:, -1, 0] + after(0)[:, -1]
+            after = torch.where(sizes == size, behind.get(written + size, nothing), after)
+        onwards.append(placed[:, :, written] + after)
+        if written:
+            from_word = functional.pad(onwards[-1], (2, 0), value=none)  # (Q, 2 + R)
+            later = from_word.cummax(1).values if best else from_word.logcumsumexp(1)
+            over_gap = later[:, :-2] - gap_cost[written]
+            ways = torch.stack([end[:, written, None].expand(-1, words), from_word[:, 1:-1], over_gap])  # the next is at r + 1
+            behind[written] = ways.amax(0) if best else ways.logsumexp(0)
+    return onwards[::-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,43 +111,20 @@ class Best:
     words: Tensor  # (Q, k, W) counted from the block's word, rising, first 0; what is beyond `count` means nothing
 
 
-@dataclass(frozen=True, slots=True)
-class _Ways:
-    """Some ways to go on from each word, best first."""
-
-    score: Tensor  # (..., n)
-    first: Tensor  # (..., n) how it begins; 0: the sequence ends; else 1 + word * k + which of the ways on from that word
-
-    def later(self, words: int) -> _Ways:
-        """For each word what is there for the word that many later."""
-        beyond = (0, 0, 0, words)
-        return _Ways(functional.pad(self.score, beyond, value=NONE)[:, words:], functional.pad(self.first, beyond)[:, words:])
-
-    def best_of_later(self, count: int) -> _Ways:
-        """For each word the best of it and of all later ones: of 2, 4, 8 … words, each from two stretches half as long."""
-        if count == 1:  # of equal ones cummax takes the last, which here is the nearest word
-            score, place = self.score.flip(1).cummax(1)
-            return _Ways(score.flip(1), self.first.flip(1).gather(1, place).flip(1))
-        best, reach = self, 1
-        while reach < self.score.shape[1]:
-            best, reach = _best_of([best, best.later(reach)], count), 2 * reach
-        return best
-
-
-def best_sequences(placed: Tensor, sizes: Tensor, end: Tensor, gap_cost: Tensor | None, *, count: int) -> Best:
-    """The `count` best sequences of each block, W = min(R, L) words at most; `placed`, `sizes`, `end` as in `WordScores`.
+def best_sequences(placed: Tensor, sizes: Tensor, end: Tensor, gap_cost: Tensor | None, *, count: int, largest: int) -> Best:
+    """The `count` best sequences of each block, W = min(R, L) words at most; tensors and `largest` as in `WordScores`.
 
     `gap_cost` (L,) is subtracted for a jump over at least one word behind so many units; None: there are no jumps.
     """
+    placed, sizes, end = placed.detach().float(), sizes.long(), end.detach().float()
     if gap_cost is None:
-        return _best_contiguous(placed.detach().float(), sizes.long(), end.detach().float(), count)
-    units = placed.shape[2]
-    at_once = max(1, LARGEST // (placed.shape[1] * (units + 2) * count))
-    split = (torch.split(part.detach(), at_once) for part in (placed.float(), sizes.long(), end.float()))
-    parts = [
-        _followed(own, _best_ways(own, size, last, gap_cost.detach(), count), size)
-        for own, size, last in zip(*split, strict=True)
-    ]
+        return _best_contiguous(placed, sizes, end, count)
+    at_once = max(1, LARGEST // (placed.shape[1] * max(placed.shape[2], count)))
+    parts = []
+    for own, size, last in zip(*(torch.split(part, at_once) for part in (placed, sizes, end)), strict=True):
+        onwards = _onwards(own, size, last, gap_cost.detach(), largest=largest, best=True)
+        by_units = torch.stack(onwards, dim=1).flip(2)  # (Q, L, R) the first word first
+        parts.append(_forwards(own, size, last, gap_cost.detach(), by_units, count=count))
     return Best(*(torch.cat(part) for part in zip(*parts, strict=True)))
 
 
@@ -156,46 +139,38 @@ def _best_contiguous(placed: Tensor, sizes: Tensor, end: Tensor, count: int) -> 
     return Best(score, number, own, every.expand(*score.shape, -1))
 
 
-def _best_ways(placed: Tensor, sizes: Tensor, end: Tensor, gap_cost: Tensor, count: int) -> _Ways:
-    """The best ways on behind so many units from each word: (Q, L + 2, R, k). The last units are for words that do not fit."""
-    blocks, words, units = placed.shape
-    shape = (blocks, units + 2, words, count)
-    ways = _Ways(placed.new_full(shape, NONE), torch.zeros(shape, dtype=torch.int32, device=placed.device))
-    ways.score[:, 1:-1, :, 0] = end[:, 1:, None]
-    first = torch.arange(1, words * count + 1, dtype=torch.int32, device=placed.device).view(words, count).expand(blocks, -1, -1)
-    for written in range(units - 1, 0, -1):
-        after = (written + sizes).clamp(max=units + 1)[:, None, :, None].expand(-1, -1, -1, count)  # (Q, 1, R, k)
-        from_word = _Ways(placed[:, :, written, None] + ways.score.gather(1, after)[:, 0], first)  # (Q, R, k)
-        jump = from_word.later(2).best_of_later(count)
-        ending = _Ways(ways.score[:, written, :, :1], ways.first[:, written, :, :1])
-        best = _best_of([ending, from_word.later(1), _Ways(jump.score - gap_cost[written], jump.first)], count)
-        ways.score[:, written], ways.first[:, written] = best.score, best.first
-    return ways
-
-
-def _best_of(choices: list[_Ways], count: int) -> _Ways:
-    """The best of all, of equal ones those that stand first."""
-    score, order = torch.cat([choice.score for choice in choices], dim=-1).sort(dim=-1, descending=True, stable=True)
-    first = torch.cat([choice.first for choice in choices], dim=-1)
-    return _Ways(score[..., :count], first.gather(-1, order[..., :count]))
-
-
-def _followed(placed: Tensor, ways: _Ways, sizes: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Scores, counts, units and words of the sequences themselves, from the block words along the ways on (Q, L + 2, R, k).
-
-    A state is the units written, the word and the rank in one number; 0, which nothing else needs, is the end of the sequence.
-    """
-    most, words, count = ways.score.shape[1:]
-    chosen = (ways.first.long() - 1).clamp(min=0)  # (Q, L + 2, R, k)
-    word, rank = chosen // count, chosen % count
-    written = torch.arange(most, device=placed.device)[:, None, None] + sizes.gather(1, word.flatten(1)).view_as(word)
-    state = (written.clamp(max=most - 1) * words + word) * count + rank
-    following = torch.where(ways.first > 0, state, 0).flatten(1)  # (Q, (L + 2) R k)
-    now = sizes[:, :1].clamp(max=most - 1) * words * count + torch.arange(count, device=placed.device)  # (Q, k) block words
-    score = placed[:, :1, 0] + ways.score.flatten(1).gather(1, now)  # (Q, k)
-    path = [now]
-    for _ in range(min(words, most - 2) - 1):
-        path.append(following.gather(1, path[-1]))
-    states = torch.stack(path, dim=-1)  # (Q, k, W)
-    number = (states > 0).sum(-1).masked_fill(score == NONE, 0)
-    return score, number, states.amax(-1) // (words * count), states // count % words
+def _forwards(
+    placed: Tensor, sizes: Tensor, end: Tensor, gap_cost: Tensor, onwards: Tensor, *, count: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Scores, counts, units and words of the best sequences; `onwards` (Q, L, R) by the units before a word."""
+    blocks, words, longest = placed.shape
+    word, end = torch.arange(words, device=placed.device), functional.pad(end, (0, 1), value=NONE)  # none that is too long
+    ended = (torch.arange(count, device=placed.device) > 0).expand(blocks, -1)  # (Q, k), as all below: one beginning is there
+    score = placed[:, :1, 0].masked_fill(ended, NONE)
+    written, number = sizes[:, :1].clamp(max=longest + 1).expand(-1, count), (~ended).long()
+    path = torch.zeros(blocks, count, 1, dtype=torch.long, device=placed.device)
+    for _ in range(min(words, longest) - 1):
+        behind, before = written.clamp(max=longest - 1), path[..., -1:]  # (Q, k, 1) the last word
+        jump = gap_cost[behind]
+        going = score[..., None] + onwards.gather(1, behind[..., None].expand(-1, -1, words))  # (Q, k, R)
+        going = torch.where(word > before + 1, going - jump[..., None], going)
+        going = going.masked_fill((word <= before) | (ended | (written >= longest))[..., None], NONE)
+        ending = torch.where(ended, score, score + end.gather(1, written))
+        choices = torch.cat([ending[..., None], going], dim=-1).flatten(1)  # (Q, k (1 + R)) in the order of tuples
+        chosen = choices.sort(dim=1, descending=True, stable=True).indices[:, :count].sort(dim=1).values
+        best, which, following = choices.gather(1, chosen), chosen // (words + 1), chosen % (words + 1) - 1
+        ended = (following < 0) | (best == NONE)
+        written, score, jump, last = (part.gather(1, which) for part in (written, score, jump, before[..., 0]))
+        following = torch.where(ended, last, following)
+        own = placed.flatten(1).gather(1, following * longest + written.clamp(max=longest - 1))
+        score = torch.where(ended, best, score + own - torch.where(following > last + 1, jump, 0.0))
+        written = torch.where(ended, written, (written + sizes.gather(1, following)).clamp(max=longest + 1))
+        number = number.gather(1, which) + ~ended
+        path = torch.cat([path.gather(1, which[..., None].expand_as(path)), following[..., None]], dim=-1)
+        if bool(ended.all()):  # the host waits, but most sequences are short
+            break
+    score = torch.where(ended, score, score + end.gather(1, written))
+    score, order = score.sort(dim=1, descending=True, stable=True)
+    path = functional.pad(path, (0, min(words, longest) - path.shape[2]))  # (Q, k, W)
+    number, written = (part.gather(1, order) for part in (number, written))
+    return score, number.masked_fill(score == NONE, 0), written, path.gather(1, order[..., None].expand_as(path))
