@@ -22,6 +22,7 @@ from anyner.encoding.batch import Batch
 from anyner.encoding.pieces import LONGEST_WORD
 from anyner.encoding.untrusted import read_json
 from anyner.errors import AnynerError, first_line
+from anyner.export.attention import TRANSLATIONS
 from anyner.inference.recognizer import Recognizer
 from anyner.model import NerModel
 from anyner.storage.files import CONFIG, WEIGHTS, write_text
@@ -151,6 +152,7 @@ def _exported(module: _Traced, step: Step, name: str) -> ir.Model:
         with torch.no_grad(), _quiet():
             shapes = (*varying[:4], varying[4:]) if isinstance(module, _Reading) else (varying,)
             how: dict[str, Any] = {"dynamo": True, "input_names": list(step.examples), "optimize": False, "verbose": False}
+            how["custom_translation_table"] = TRANSLATIONS
             if module.model.encoder.config.lstm_layers:  # slower, but a BiLSTM stays one
                 program = torch.onnx.export(module, inputs, dynamic_shapes=shapes, **how)
             else:
@@ -195,6 +197,7 @@ def _without_weights(model: ir.Model, stored: set[str], step: str, table: str | 
     large = [name for name, own in graph.initializers.items() if own.const_value and own.const_value.nbytes > _LARGEST_CONSTANT]
     if large:
         raise AnynerError(f"the step {step!r} of the model cannot be exported: it holds a table, {large[0]}, that is no weight")
+    graph.metadata_props.clear()
     for node in graph:  # where each came from in the source
         node.metadata_props.clear()
         node.doc_string = None
