@@ -1,16 +1,20 @@
 """What a calibration on dev gives on test: calibration error, and precision and recall where a precision was wanted.
 
-python benchmarks/calibration.py runs/genia DATA/dev.jsonl DATA/test.jsonl -o calibration-genia.json
+anyner train --data data/genia --architecture biaffine --encoder minilm --quality fast --set training.epochs=1 -o runs/biaffine
+python benchmarks/calibration.py runs/biaffine data/genia/dev.jsonl data/genia/test.jsonl -o calibration-biaffine-genia.json
 
 The model must not have learned from dev: not one that was refit on it, as the bundled ones were.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from script import header, parser_of, run, write_result
+from speed import corpus_name
 
 import anyner
 from anyner.corpora.source_documents import neighbours_attached
@@ -21,6 +25,8 @@ from anyner.evaluation.scores import NOTHING, strict_score
 from anyner.inference.calibrate import calibrated_on
 from anyner.inference.config import Calibration
 from anyner.inference.recognizer import Recognizer
+from anyner.storage.files import METRICS
+from anyner.storage.load import find
 
 
 def measured(model: Recognizer, dev: Sequence[Document], test: Sequence[Document], precision: float) -> dict[str, Any]:
@@ -54,17 +60,20 @@ def _pairs(model: Recognizer, calibration: Calibration | None, test: Sequence[Do
 def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("model")
-    parser.add_argument("dev")
-    parser.add_argument("test")
+    parser.add_argument("dev", type=Path)
+    parser.add_argument("test", type=Path)
     parser.add_argument("--precision", type=float, default=0.9, help="the wanted precision")
     parser.add_argument("-o", "--output", help="results file; a bare name goes to benchmarks/results")
     arguments = parser.parse_args()
     dev, test = (anyner.read(path).documents for path in (arguments.dev, arguments.test))
-    found = measured(anyner.load(arguments.model), dev, test, arguments.precision)
+    model = anyner.load(arguments.model)
+    found = measured(model, dev, test, arguments.precision)
     for name, one in found["test"].items():
         told = f"P {100 * one['precision']:.1f}, R {100 * one['recall']:.1f}, F1 {100 * one['f1']:.1f}"
         print(f"{name}: calibration error {one['calibration_error']:.3f}, {told}")
-    write_result({**header("calibration"), **found}, arguments.output)
+    training = json.loads((find(arguments.model) / METRICS).read_text(encoding="utf-8")).get("training", {})
+    about = {"architecture": model.config.architecture, "corpus": corpus_name(arguments.test), "epochs": training.get("epochs")}
+    write_result({**header("calibration"), **about, **found}, arguments.output)
 
 
 if __name__ == "__main__":

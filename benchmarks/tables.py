@@ -210,6 +210,17 @@ TABLES: Mapping[str, Table] = {
             "device": _device,
         },
     ),
+    "calibration": Table(
+        one_row("calibration"),
+        {
+            "architecture": lambda r: r["architecture"],
+            "F1": lambda r: percent(r["test"]["as before"]["f1"], 1),
+            "error before": lambda r: f"{r['test']['as before']['calibration_error']:.3f}",
+            "after": lambda r: f"{r['test']['scores only']['calibration_error']:.3f}",
+            "precision": lambda r: percent(r["test"]["precision"]["precision"], 1),
+            "recall": lambda r: percent(r["test"]["precision"]["recall"], 1),
+        },
+    ),
     "latency": Table(
         row_list("one sentence", "models"),
         {

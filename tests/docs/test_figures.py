@@ -97,7 +97,7 @@ def test_figures_on_test_belong_to_the_recipe_as_it_is_now(tables: ModuleType) -
     Results of versions with other keys are left out; docs/choose.md says what they are.
     """
     for name, result in tables.read_results(ROOT / "benchmarks/results"):
-        if result["what"] != "matrix" and ("test" in result or name.startswith("preset-")):
+        if "recipe" in result and result["what"] != "matrix" and ("test" in result or name.startswith("preset-")):
             command = shlex.split(result["command"])
             changes = [value for option, value in pairwise(command) if option == "--set"]
             try:
