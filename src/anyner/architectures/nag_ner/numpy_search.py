@@ -50,25 +50,24 @@ def log_partition(placed: Floats, end: Floats, gap_cost: Floats | None) -> Float
     if gap_cost is None:
         total = np.logaddexp.reduce(_contiguous(placed, end), axis=1)
         return total
-    total = _onwards(placed, end, gap_cost, best=False)[0][:, 0]
+    total = _continuations(placed, end, gap_cost, best=False)[0][:, 0]
     return total
 
 
-def _onwards(placed: Floats, end: Floats, gap_cost: Floats, *, best: bool) -> list[Floats]:
-    """Log scores of each word together with the best way on from it, or with the sum over all: (Q, R) for each number of words
-    before it."""
+def _continuations(placed: Floats, end: Floats, gap_cost: Floats, *, best: bool) -> list[Floats]:
+    """Log scores of each word with its best continuation or the sum over all: (Q, R) for each number of words before it."""
     none, both = np.float32(NONE if best else FINITE_NONE), np.maximum if best else np.logaddexp
     placed, words, longest = placed[:, ::-1], placed.shape[1], placed.shape[2]  # the last word first
-    behind = np.repeat(end[:, longest, None], words, axis=1)  # (Q, R) over all ways on from a word
-    onwards = []
+    behind = np.repeat(end[:, longest, None], words, axis=1)  # (Q, R) over all continuations of a word
+    continuations = []
     for written in range(longest - 1, -1, -1):
         own = placed[:, :, written] + behind  # (Q, R)
-        onwards.append(own[:, ::-1])
+        continuations.append(own[:, ::-1])
         if written:
             from_word = np.pad(own, ((0, 0), (2, 0)), constant_values=none)  # (Q, 2 + R)
             ways = both(end[:, written, None], from_word[:, 1:-1])  # so that word r finds the next at r + 1
             behind = both(ways, both.accumulate(from_word, axis=1)[:, :-2] - gap_cost[written])
-    return onwards[::-1]
+    return continuations[::-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +86,7 @@ def best_sequences(placed: Floats, end: Floats, gap_cost: Floats | None, count: 
     """
     if gap_cost is None:
         return _best_contiguous(placed, end, count)
-    return _forwards(placed, end, gap_cost, _onwards(placed, end, gap_cost, best=True), count)
+    return _forwards(placed, end, gap_cost, _continuations(placed, end, gap_cost, best=True), count)
 
 
 def _best_contiguous(placed: Floats, end: Floats, count: int) -> Best:
@@ -99,16 +98,16 @@ def _best_contiguous(placed: Floats, end: Floats, count: int) -> Best:
     return Best(score, np.where(score > NONE, order + 1, 0), np.broadcast_to(np.arange(words), (blocks, count, words)))
 
 
-def _forwards(placed: Floats, end: Floats, gap_cost: Floats, onwards: list[Floats], count: int) -> Best:
-    """The best sequences, from the block's words on; `onwards` (Q, R) by the number of words before."""
+def _forwards(placed: Floats, end: Floats, gap_cost: Floats, continuations: list[Floats], count: int) -> Best:
+    """The best sequences, from the block's words on; `continuations` (Q, R) by the number of words before."""
     blocks, words, longest = placed.shape
     none, word, row = np.float32(NONE), np.arange(words), np.arange(blocks)[:, None]
-    ended = np.broadcast_to(np.arange(count) > 0, (blocks, count))  # (Q, k), as all below: one beginning is there
+    ended = np.broadcast_to(np.arange(count) > 0, (blocks, count))  # (Q, k), as all below: one prefix is there
     score, number = np.where(ended, none, placed[:, :1, 0]), (~ended).astype(np.int64)
     path = np.zeros((blocks, count, min(words, longest)), dtype=np.int64)
     for written in range(1, path.shape[2]):
         before, jump = path[:, :, written - 1], gap_cost[written]
-        going = score[..., None] + onwards[written][:, None]  # (Q, k, R)
+        going = score[..., None] + continuations[written][:, None]  # (Q, k, R)
         going = np.where(word > before[..., None] + 1, going - jump, going)
         going = np.where((word <= before[..., None]) | ended[..., None], none, going)
         ending = np.where(ended, score, score + end[:, written, None])

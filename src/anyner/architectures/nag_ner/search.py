@@ -1,13 +1,13 @@
 """Sequences of words, exactly: the most probable ones of a block, and the log-partition over all of them.
 
 A block scores each word at each of its positions, whatever stands at the others. A sequence begins with the block's word and
-goes on with later ones, so what may follow a word depends only on that word and on the units generated so far. One recursion,
-from the last unit to the first, sums over all ways on or finds the best one: the sequence ends, or the next word follows, or -
-over a gap - a later one. The search then goes forwards, word by word, and keeps the beginnings with the best ways on: a
+continues with later ones, so what may follow a word depends only on that word and on the units generated so far. One recursion,
+from the last unit to the first, sums over all continuations or finds the best one: the sequence ends, or the next word follows,
+or - over a gap - a later one. The search then goes forwards, word by word, and keeps the prefixes with the best continuations: a
 tree-trellis search (Soong and Huang, ICASSP 1991). A contiguous sequence is known by its number of words, and running sums give
 the scores of all of them at once.
 
-Of equal sequences the nearest words come first, in the order of tuples: (0, 1), (0, 1, 2), (0, 1, 3), (0, 2). Beginnings stand in
+Of equal sequences the nearest words come first, in the order of tuples: (0, 1), (0, 1, 2), (0, 1, 3), (0, 2). Prefixes stand in
 this order, and sorting is stable. Equal means that the float32 sums are.
 """
 
@@ -75,30 +75,30 @@ def log_partition(placed: Tensor, sizes: Tensor, end: Tensor, gap_cost: Tensor |
     placed, end = placed.float().clamp(min=FINITE_NONE), end.float().clamp(min=FINITE_NONE)
     if gap_cost is None:
         return _contiguous(placed, sizes, end, FINITE_NONE)[0].logsumexp(1)
-    return _onwards(placed, sizes, end, gap_cost, largest=largest, best=False)[0][:, -1]
+    return _continuations(placed, sizes, end, gap_cost, largest=largest, best=False)[0][:, -1]
 
 
-def _onwards(placed: Tensor, sizes: Tensor, end: Tensor, gap_cost: Tensor, *, largest: int, best: bool) -> list[Tensor]:
-    """Log scores of each word, the last one first, together with the best way on from it, or with the sum over all: (Q, R) for
-    each number of units that stand before the word."""
+def _continuations(placed: Tensor, sizes: Tensor, end: Tensor, gap_cost: Tensor, *, largest: int, best: bool) -> list[Tensor]:
+    """Log scores of each word, the last one first, with its best continuation or the sum over all: (Q, R) for each number of
+    units before the word."""
     placed, sizes = placed.flip(1), sizes.flip(1)
     words, units = placed.shape[1:]
-    behind = {units: end[:, units, None].expand(-1, words)}  # over all ways on from a word (Q, R), by units so far
+    behind = {units: end[:, units, None].expand(-1, words)}  # over all continuations of a word (Q, R), by units so far
     none = NONE if best else FINITE_NONE
     nothing = torch.full_like(behind[units], none)
-    onwards = []
+    continuations = []
     for written in range(units - 1, -1, -1):
         after = behind.get(written + 1, nothing)  # once the word's units are written, too
         for size in range(2, largest + 1):
             after = torch.where(sizes == size, behind.get(written + size, nothing), after)
-        onwards.append(placed[:, :, written] + after)
+        continuations.append(placed[:, :, written] + after)
         if written:
-            from_word = functional.pad(onwards[-1], (2, 0), value=none)  # (Q, 2 + R)
+            from_word = functional.pad(continuations[-1], (2, 0), value=none)  # (Q, 2 + R)
             later = from_word.cummax(1).values if best else from_word.logcumsumexp(1)
             over_gap = later[:, :-2] - gap_cost[written]
             ways = torch.stack([end[:, written, None].expand(-1, words), from_word[:, 1:-1], over_gap])  # the next is at r + 1
             behind[written] = ways.amax(0) if best else ways.logsumexp(0)
-    return onwards[::-1]
+    return continuations[::-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,8 +122,8 @@ def best_sequences(placed: Tensor, sizes: Tensor, end: Tensor, gap_cost: Tensor 
     at_once = max(1, LARGEST // (placed.shape[1] * max(placed.shape[2], count)))
     parts = []
     for own, size, last in zip(*(torch.split(part, at_once) for part in (placed, sizes, end)), strict=True):
-        onwards = _onwards(own, size, last, gap_cost.detach(), largest=largest, best=True)
-        by_units = torch.stack(onwards, dim=1).flip(2)  # (Q, L, R) the first word first
+        continuations = _continuations(own, size, last, gap_cost.detach(), largest=largest, best=True)
+        by_units = torch.stack(continuations, dim=1).flip(2)  # (Q, L, R) the first word first
         parts.append(_forwards(own, size, last, gap_cost.detach(), by_units, count=count))
     return Best(*(torch.cat(part) for part in zip(*parts, strict=True)))
 
@@ -140,19 +140,19 @@ def _best_contiguous(placed: Tensor, sizes: Tensor, end: Tensor, count: int) -> 
 
 
 def _forwards(
-    placed: Tensor, sizes: Tensor, end: Tensor, gap_cost: Tensor, onwards: Tensor, *, count: int
+    placed: Tensor, sizes: Tensor, end: Tensor, gap_cost: Tensor, continuations: Tensor, *, count: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Scores, counts, units and words of the best sequences; `onwards` (Q, L, R) by the units before a word."""
+    """Scores, counts, units and words of the best sequences; `continuations` (Q, L, R) by the units before a word."""
     blocks, words, longest = placed.shape
     word, end = torch.arange(words, device=placed.device), functional.pad(end, (0, 1), value=NONE)  # none that is too long
-    ended = (torch.arange(count, device=placed.device) > 0).expand(blocks, -1)  # (Q, k), as all below: one beginning is there
+    ended = (torch.arange(count, device=placed.device) > 0).expand(blocks, -1)  # (Q, k), as all below: one prefix is there
     score = placed[:, :1, 0].masked_fill(ended, NONE)
     written, number = sizes[:, :1].clamp(max=longest + 1).expand(-1, count), (~ended).long()
     path = torch.zeros(blocks, count, 1, dtype=torch.long, device=placed.device)
     for _ in range(min(words, longest) - 1):
         behind, before = written.clamp(max=longest - 1), path[..., -1:]  # (Q, k, 1) the last word
         jump = gap_cost[behind]
-        going = score[..., None] + onwards.gather(1, behind[..., None].expand(-1, -1, words))  # (Q, k, R)
+        going = score[..., None] + continuations.gather(1, behind[..., None].expand(-1, -1, words))  # (Q, k, R)
         going = torch.where(word > before + 1, going - jump[..., None], going)
         going = going.masked_fill((word <= before) | (ended | (written >= longest))[..., None], NONE)
         ending = torch.where(ended, score, score + end.gather(1, written))
