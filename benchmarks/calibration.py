@@ -66,12 +66,12 @@ def main() -> None:
     parser.add_argument("-o", "--output", help="results file; a bare name goes to benchmarks/results")
     arguments = parser.parse_args()
     dev, test = (anyner.read(path).documents for path in (arguments.dev, arguments.test))
-    model = anyner.load(arguments.model)
+    model, metrics = anyner.load(arguments.model), find(arguments.model) / METRICS
+    training = json.loads(metrics.read_text(encoding="utf-8")).get("training", {}) if metrics.is_file() else {}
     found = measured(model, dev, test, arguments.precision)
     for name, one in found["test"].items():
         told = f"P {100 * one['precision']:.1f}, R {100 * one['recall']:.1f}, F1 {100 * one['f1']:.1f}"
         print(f"{name}: calibration error {one['calibration_error']:.3f}, {told}")
-    training = json.loads((find(arguments.model) / METRICS).read_text(encoding="utf-8")).get("training", {})
     about = {"architecture": model.config.architecture, "corpus": corpus_name(arguments.test), "epochs": training.get("epochs")}
     write_result({**header("calibration"), **about, **found}, arguments.output)
 

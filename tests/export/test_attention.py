@@ -42,6 +42,6 @@ def test_a_graph_attends_as_torch_does(kind: str, scale: float | None, tmp_path:
     kinds = [node.op_type for node in onnx.load(path).graph.node]
     assert "IsNaN" not in kinds or kind == "causal", "a pass over all scores"
     if kind == "bool":
-        hidden = {given_name: array.copy() for given_name, array in given.items()}
+        hidden = {name: array.copy() for name, array in given.items()}
         hidden[session.get_inputs()[3].name][1] = False
-        assert np.isfinite(session.run(None, hidden)[0]).all(), "a row that sees nothing"
+        assert np.isfinite(session.run(None, hidden)[0]).all(), "a fully masked row"

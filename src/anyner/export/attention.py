@@ -1,4 +1,4 @@
-"""Attention in a graph, in fewer operations than the exporter's own translation."""
+"""Attention in a graph, with fewer operations than the exporter's own translation."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from onnxscript import opset18 as op
 from onnxscript.function_libs.torch_lib.ops.nn import aten_scaled_dot_product_attention
 
 _MASKED = -1e9
-"""Far below every score. With -inf a row that sees nothing would be NaN, and a guard against that a pass over all scores."""
+"""Far below every score. With -inf a fully masked row would be NaN, and a guard against that is a pass over all scores."""
 
 
 def attention(  # noqa: PLR0917  as in torch
     query: Any,  # (B, heads, N, size)
     key: Any,  # (B, heads, S, size)
     value: Any,  # (B, heads, S, size)
-    attn_mask: Any = None,  # true, or 0: seen
+    attn_mask: Any = None,  # true: seen; or added to the scores
     dropout_p: float = 0.0,
     is_causal: bool = False,
     *,
@@ -29,8 +29,8 @@ def attention(  # noqa: PLR0917  as in torch
     if is_causal or enable_gqa:
         return aten_scaled_dot_product_attention(query, key, value, attn_mask, 0.0, is_causal, scale, enable_gqa)
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
-    turned = op.Transpose(key, perm=[0, 1, 3, 2])  # (B, heads, size, S)
-    scores = op.MatMul(op.Mul(query, op.Constant(value_float=factor)), turned)  # (B, heads, N, S)
+    transposed = op.Transpose(key, perm=[0, 1, 3, 2])  # (B, heads, size, S)
+    scores = op.MatMul(op.Mul(query, op.Constant(value_float=factor)), transposed)  # (B, heads, N, S)
     if attn_mask is not None and attn_mask.dtype == ir.DataType.BOOL:
         seen: Any = op.Constant(value_float=0.0)
         attn_mask = op.Where(attn_mask, seen, op.Constant(value_float=_MASKED))
