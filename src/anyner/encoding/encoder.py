@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.nn.utils.rnn import PackedSequence
 from transformers import PreTrainedModel
 
 from anyner.encoding.batch import Batch
 from anyner.encoding.config import EncoderConfig
-from anyner.encoding.pooling import pool, take
+from anyner.encoding.pooling import pool
+from anyner.encoding.recurrent import can_persist, packed, padded, persistent
 from anyner.encoding.shapes import ShapeVocabulary
 from anyner.text.windows import Window
 
@@ -161,35 +159,12 @@ class WordLayer(nn.Module):
         if self.lstm is None:
             return words  # type: ignore[no-any-return]
         if torch.compiler.is_exporting():
-            return bidirectional(self.lstm, words, batch.word_mask)
-        rows = words.flatten(0, 1).index_select(0, batch.packed)  # (N, d)
-        output, _ = self.lstm(PackedSequence(rows, _words_at(batch.lengths)))
-        words = output.data.index_select(0, batch.unpacked.flatten()).view(*batch.unpacked.shape, self.width)  # (B, M, d)
+            return padded(self.lstm, words, batch.word_mask)
+        if self.training and can_persist(words):
+            words = persistent(self.lstm, words, batch.word_mask)  # (B, M, d)
+        else:
+            words = packed(self.lstm, words, batch)  # (B, M, d)
         return self.dropout(words.masked_fill(~batch.word_mask[..., None], 0.0))  # type: ignore[no-any-return]
-
-
-def _words_at(lengths: Sequence[int]) -> Tensor:
-    """How many rows have a word at each place, on the host: the batch sizes of a packed sequence."""
-    return torch.from_numpy(np.bincount(lengths)[::-1].cumsum()[::-1][1:].copy())
-
-
-def bidirectional(lstm: nn.LSTM, words: Tensor, mask: Tensor) -> Tensor:
-    """What the BiLSTM gives for padded words (B, M, d), by plain ones in each direction, as a graph can have them.
-
-    For the second each row is turned around, without its padding.
-    """
-    length, place = mask.sum(1, keepdim=True), torch.arange(words.shape[1], device=words.device)  # (B, 1), (M,)
-    backwards = torch.where(place < length, length - 1 - place, place)  # (B, M)
-    for layer in range(lstm.num_layers):
-        sides = []
-        for suffix in ("", "_reverse"):
-            names = (f"{name}_l{layer}{suffix}" for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"))
-            start = words.new_zeros(1, words.shape[0], lstm.hidden_size)
-            rows = take(words, backwards) if suffix else words
-            own = torch.lstm(rows, (start, start), [getattr(lstm, name) for name in names], True, 1, 0.0, False, False, True)[0]
-            sides.append(take(own, backwards) if suffix else own)
-        words = torch.cat(sides, dim=-1)
-    return words
 
 
 def _mapped_back(width: int, piece_width: int) -> nn.Linear:

@@ -1,0 +1,81 @@
+"""The BiLSTM over the words of a batch: on packed words, or on padded rows by a plain LSTM for each direction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.nn.utils.rnn import PackedSequence
+
+from anyner.encoding.batch import Batch
+from anyner.encoding.pooling import take
+
+OneWay = Callable[[Tensor, Sequence[Tensor], bool], Tensor]
+"""Runs one direction of one layer on rows (B, M, d), with its weights, in training or not: (B, M, h)."""
+_ROWS, _WIDTH, _MOST_ROWS = 8, 128, 128
+"""Of cuDNN's persistent kernels: rows and widths are multiples of these, and torch takes them for so many rows at most."""
+
+
+def packed(lstm: nn.LSTM, words: Tensor, batch: Batch) -> Tensor:
+    """Of words (B, M, d): (B, M, 2 h); what padding has means nothing."""
+    rows = words.flatten(0, 1).index_select(0, batch.packed)  # (N, d)
+    output, _ = lstm(PackedSequence(rows, _words_at(batch.lengths)))
+    return output.data.index_select(0, batch.unpacked.flatten()).view(*batch.unpacked.shape, -1)  # type: ignore[no-any-return]
+
+
+def one_way(rows: Tensor, weights: Sequence[Tensor], training: bool) -> Tensor:
+    start = rows.new_zeros(1, rows.shape[0], weights[1].shape[1])
+    return torch.lstm(rows, (start, start), list(weights), True, 1, 0.0, training, False, True)[0]
+
+
+def padded(lstm: nn.LSTM, words: Tensor, mask: Tensor, run: OneWay = one_way) -> Tensor:
+    """The same without packing, which a graph cannot have: for the second direction each row is turned around."""
+    length, place = mask.sum(1, keepdim=True), torch.arange(words.shape[1], device=words.device)  # (B, 1), (M,)
+    backwards = torch.where(place < length, length - 1 - place, place)  # (B, M)
+    for layer in range(lstm.num_layers):
+        if layer and lstm.training:
+            words = functional.dropout(words, lstm.dropout)
+        sides = []
+        for suffix in ("", "_reverse"):
+            weights = [getattr(lstm, f"{name}_l{layer}{suffix}") for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
+            own = run(take(words, backwards) if suffix else words, weights, lstm.training)  # (B, M, h)
+            sides.append(take(own, backwards) if suffix else own)
+        words = torch.cat(sides, dim=-1)
+    return words
+
+
+def can_persist(words: Tensor) -> bool:
+    """Whether cuDNN has persistent kernels for words (B, M, d): in half precision, on a GPU."""
+    return words.is_cuda and torch.is_autocast_enabled("cuda") and len(words) <= _MOST_ROWS
+
+
+def persistent(lstm: nn.LSTM, words: Tensor, mask: Tensor) -> Tensor:
+    """The same by one kernel a direction, where packing takes several for every word.
+
+    For training: a step of a small model waits for its kernels to be launched.
+    """
+    more = -len(words) % _ROWS
+    rows, row_mask = functional.pad(words, (0, 0, 0, 0, 0, more)), functional.pad(mask, (0, 0, 0, more))
+    return padded(lstm, rows, row_mask, _widened)[: len(words)]
+
+
+def _widened(rows: Tensor, weights: Sequence[Tensor], training: bool) -> Tensor:
+    """Zeros widen the LSTM and what it reads; a unit without weights stays 0."""
+    width, hidden = rows.shape[-1], weights[1].shape[1]
+    more, wider = -hidden % _WIDTH, -width % _WIDTH
+    padding = ((0, wider, 0, more), (0, more, 0, more), (0, more), (0, more))
+    gates = [functional.pad(one.view(4, hidden, *one.shape[1:]), pad) for one, pad in zip(weights, padding, strict=True)]
+    kind = torch.float16 if rows.is_cuda else rows.dtype
+    # one buffer in cuDNN's order, or it would copy the weights into one and warn of it
+    parts = torch.split(torch.cat([one.flatten() for one in gates]).to(kind), [one.numel() for one in gates])
+    own = [part.view(-1, *one.shape[2:]) for part, one in zip(parts, gates, strict=True)]
+    with torch.autocast(rows.device.type, enabled=False):
+        return one_way(functional.pad(rows, (0, wider)).to(kind), own, training)[..., :hidden].to(rows.dtype)
+
+
+def _words_at(lengths: Sequence[int]) -> Tensor:
+    """How many rows have a word at each place, on the host: the batch sizes of a packed sequence."""
+    return torch.from_numpy(np.bincount(lengths)[::-1].cumsum()[::-1][1:].copy())
