@@ -1,7 +1,7 @@
 """What a calibration on dev gives on test: calibration error, and precision and recall where a precision was wanted.
 
-anyner train --data data/genia --architecture biaffine --encoder minilm --quality fast --set training.epochs=1 -o runs/biaffine
-python benchmarks/calibration.py runs/biaffine data/genia/dev.jsonl data/genia/test.jsonl -o calibration-biaffine-genia.json
+anyner train --data data/genia --architecture biaffine --encoder minilm -o runs/biaffine
+python benchmarks/calibration.py runs/biaffine data/genia/dev.jsonl.xz data/genia/test.jsonl.xz -o calibration-biaffine-genia.json
 
 The model must not have learned from dev: not one that was refit on it, as the bundled ones were.
 """

@@ -322,6 +322,15 @@ def matrix(results: Results) -> list[Row]:
     return _by_corpus(scored(results), lambda runs: _f1(run["test"] for run in runs))
 
 
+def yardstick(results: Results) -> list[Row]:
+    """Strict F1 of the yardstick, a plain span classifier without this package, on the corpora of the matrix."""
+    found: dict[Key, list[float]] = defaultdict(list)
+    for result in (one for _, one in results if one["what"] == "yardstick"):
+        for run in result["runs"]:
+            found["yardstick", run["encoder"], run["corpus"]].append(run["test_f1"])
+    return _by_corpus(found, mean_and_spread)
+
+
 def methods(results: Results) -> list[Row]:
     """What each published method gives alone, what it gives as we train it, and what the span classifier in it gives alone."""
     listed = list(results)
@@ -402,7 +411,7 @@ def timing_noise(results: Results) -> list[Row]:
 
 
 SUMMARIES: Mapping[str, Callable[[Results], list[Row]]] = {
-    one.__name__: one for one in (matrix, by_shape, by_length, methods, fragments, rates, device_ratios, timing_noise)
+    one.__name__: one for one in (matrix, yardstick, by_shape, by_length, methods, fragments, rates, device_ratios, timing_noise)
 }
 
 
