@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 Hashes = NDArray[np.uint64]
+Integers = NDArray[np.int64]
 
 _NORMALS = 2**20
 """Entries of the table of normal numbers, a power of 2."""
@@ -39,12 +40,18 @@ class Draw:
 
     def normal(self, purpose: str, content_keys: Sequence[int], size: int) -> Floats:
         """Standard normal numbers, one row a sentence: (B, size). Read from a table: drawing so many takes long."""
-        keys = self._row_keys(purpose, content_keys)[:, None]  # (B, 1)
-        stride: Hashes = _mixed(keys + _COUNTER + _COUNTER) | np.uint64(1)  # odd: every entry comes before one comes again
-        number: Hashes = np.arange(size, dtype=np.uint64)
-        place: Hashes = np.add(_mixed(keys + _COUNTER), stride * number)  # (B, size), wraps around on purpose
-        numbers: Floats = _normals()[place & np.uint64(_NORMALS - 1)]
+        first, stride = np.split(self.normal_places(purpose, content_keys), 2, axis=1)  # (B, 1) each
+        numbers: Floats = normals()[first + stride * np.arange(size) & len(normals()) - 1]
         return numbers
+
+    def normal_places(self, purpose: str, content_keys: Sequence[int]) -> Integers:
+        """Where each row is read in the table of `normals`, as its first entry and the stride: (B, 2).
+
+        For a device that has the table: number n is entry (first + n stride) modulo the size of the table.
+        """
+        keys = self._row_keys(purpose, content_keys)  # (B,)
+        stride: Hashes = _mixed(keys + _COUNTER + _COUNTER) | np.uint64(1)  # odd: every entry comes before one comes again
+        return (np.stack([_mixed(keys + _COUNTER), stride], axis=1) & np.uint64(_NORMALS - 1)).astype(np.int64)
 
     def _row_keys(self, purpose: str, content_keys: Sequence[int]) -> Hashes:
         salt = int.from_bytes(blake2b(f"{self.seed}/{self.epoch}/{purpose}".encode(), digest_size=8).digest(), "little")
@@ -52,7 +59,7 @@ class Draw:
 
 
 @cache
-def _normals() -> Floats:
+def normals() -> Floats:
     """Standard normal numbers that every row is read from."""
     return np.random.Generator(np.random.Philox(key=0)).standard_normal(_NORMALS, dtype=np.float32)
 

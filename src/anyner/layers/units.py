@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -49,9 +50,11 @@ class WordUnits:
 
     @classmethod
     def of(cls, windows: Sequence[Window], kind: UnitKind) -> WordUnits:
-        size = np.zeros((len(windows), max(len(window.pieces) for window in windows)), dtype=np.int64)
-        for row, window in zip(size, windows, strict=True):
-            row[: len(window.pieces)] = [len(pieces) for pieces in window.pieces] if kind == "pieces" else 1
+        lengths = np.array([len(window.pieces) for window in windows])
+        words = np.arange(lengths.max()) < lengths[:, None]  # (B, M)
+        size = words.astype(np.int64)
+        if kind == "pieces":
+            size[words] = np.fromiter(map(len, chain.from_iterable(window.pieces for window in windows)), dtype=np.int64)
         return cls(np.cumsum(size, axis=1) - size, size)
 
 

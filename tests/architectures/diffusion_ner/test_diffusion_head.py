@@ -9,6 +9,7 @@ from diffusion_batches import decoding, head_of, predicted
 from head_batches import ENTITIES, LABELS, LENGTHS, alone, gold_of, states_of
 
 from anyner.architectures.diffusion_ner.config import Config
+from anyner.architectures.diffusion_ner.head import normals_at
 from anyner.architectures.diffusion_ner.network import Pointed, Predictions
 from anyner.architectures.diffusion_ner.targets import by_inputs, by_predictions, noised, on_device
 from anyner.architectures.draw import Draw
@@ -197,6 +198,12 @@ def test_every_sample_and_every_seed_start_from_noise_of_their_own() -> None:
     starts = [first for first, _, _ in perfect.asked]
     assert starts[0] == starts[2] != starts[1] == starts[3]
     assert starts[4] not in (starts[0], starts[1])
+
+
+def test_the_device_reads_the_numbers_of_the_host() -> None:
+    draw, keys = Draw(3, epoch=1), [0, 12345, 2**64 - 1]
+    on_device = normals_at(torch.from_numpy(draw.normal_places("sample 0", keys)), 5000)
+    np.testing.assert_array_equal(on_device.numpy(), draw.normal("sample 0", keys, 5000))
 
 
 @torch.no_grad()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import islice
 
 import numpy as np
@@ -20,7 +21,7 @@ from anyner.architectures.diffusion_ner.network import Denoiser, Pointed, Predic
 from anyner.architectures.diffusion_ner.schedule import schedule_of, step_pairs
 from anyner.architectures.diffusion_ner.segments import Segments
 from anyner.architectures.diffusion_ner.spans import ddim_step, to_spans, to_states
-from anyner.architectures.draw import Draw
+from anyner.architectures.draw import Draw, normals
 from anyner.architectures.settings import Decoding, HeadConfig, least_before_rescoring, least_span_score
 from anyner.architectures.spans import (
     SpanProposals,
@@ -128,8 +129,9 @@ class Head(base.Head):
     ) -> Iterator[tuple[int, Tensor, Tensor, Pointed]]:
         """From noise to entities (Algorithm 2): each step, the spans that go in (B, K), and the boundaries that come out."""
         words, pairs = states.word_mask.sum(1)[:, None], step_pairs(len(self.alpha_bar), options.steps)  # (B, 1)
-        drawn = draw.normal(f"sample {sample}", states.content_keys, len(pairs) * options.spans * 2)
-        state, *noise = states.placed(drawn.reshape(-1, len(pairs), options.spans, 2)).unbind(1)  # (B, K, 2) each
+        places = states.placed(draw.normal_places(f"sample {sample}", states.content_keys))  # (B, 2)
+        drawn = normals_at(places, len(pairs) * options.spans * 2)
+        state, *noise = drawn.view(-1, len(pairs), options.spans, 2).unbind(1)  # (B, K, 2) each
         steps = states.placed(np.array([here for here, _ in pairs]))
         for number, (here, there) in enumerate(pairs):
             first, last = to_spans(state, words)
@@ -139,6 +141,18 @@ class Head(base.Head):
                 left, right = pointed.left.argmax(2), pointed.right.argmax(2)
                 clean = to_states(left, torch.maximum(left, right), words)
                 state = ddim_step(state, clean, float(self.alpha_bar[here]), float(self.alpha_bar[there]), noise[number])
+
+
+@cache
+def _normals_on(device: torch.device) -> Tensor:
+    return torch.from_numpy(normals()).to(device)
+
+
+def normals_at(places: Tensor, size: int) -> Tensor:
+    """The numbers of `Draw.normal`, read on the device: (B, size)."""
+    table = _normals_on(places.device)
+    first, stride = places[:, :1], places[:, 1:]  # (B, 1) each
+    return table[first + stride * torch.arange(size, device=places.device) & len(table) - 1]
 
 
 def _boundary_loss(logits: Tensor, target: Tensor, states: States) -> Tensor:

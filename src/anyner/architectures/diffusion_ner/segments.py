@@ -51,7 +51,10 @@ class Segments:
     def windows(self, windows: Sequence[Window]) -> tuple[Window, ...]:
         """The segments as windows of their own."""
         parts = zip(self.window.tolist(), self.start.tolist(), (self.start + self.length).tolist(), strict=True)
-        return tuple(windows[window].part(start, stop) for window, start, stop in parts)
+        return tuple(
+            windows[window] if stop - start == len(windows[window].words) else windows[window].part(start, stop)
+            for window, start, stop in parts
+        )
 
     def in_windows(self, place: Integers) -> tuple[Integers, Flags]:
         """Spans of segments (P, 4), as the head proposes them, by words of windows; and which of them lie in their core (P,)."""
