@@ -374,8 +374,8 @@ def _f1(scores: Iterable[Result]) -> str:
 
 
 def by_shape(results: Results) -> list[Row]:
-    """Strict F1 on entities of each shape."""
-    return _by_slice(scored(results), SHAPES)
+    """Strict F1 on entities of each shape, on corpora that have more than flat ones."""
+    return [row for row in _by_slice(scored(results), SHAPES) if any(row[shape] for shape in SHAPES if shape != "flat")]
 
 
 def by_length(results: Results) -> list[Row]:
