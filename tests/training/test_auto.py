@@ -61,6 +61,16 @@ def test_a_batch_that_is_given_decides_the_rest() -> None:
     assert found["training.batch_tokens"] == 32 * 256
 
 
+def test_few_steps_are_larger_ones() -> None:
+    def rate(steps: int) -> float:
+        return float(
+            chosen({**ENGLISH, "training": {"batch_sentences": 32, "epochs": steps}}, corpora(32))["training.encoder_lr"]
+        )
+
+    assert rate(3200) == rate(1600) == 1.2e-4
+    assert rate(1600) < rate(1200) < rate(800) == rate(1) == 2.4e-4
+
+
 def test_a_wide_encoder_learns_slowly_and_a_new_one_fast() -> None:
     narrow = chosen({**SCRATCH, "encoder": {"source": "bundled:biomed-en"}}, corpora(6400))
     assert narrow["training.encoder_lr"] == 1.2e-4

@@ -24,9 +24,11 @@ BATCH_SHARE, BATCHES = 1 / 200, (8, 32)
 """Sentences of a batch: so many of the training sentences, within bounds."""
 TOKENS_A_SENTENCE = 256
 """Room in a batch for so many pieces of each of its sentences."""
-ENCODER_LR, OF_BATCH, OF_WIDTH = 1.2e-4, 32, 384
-"""Learning rate of a pretrained encoder of this width with this batch; it grows with the root of the batch, and shrinks with the
-width."""
+ENCODER_LR, OF_BATCH, OF_WIDTH, OF_STEPS = 1.2e-4, 32, 384, 1600
+"""Learning rate of a pretrained encoder of this width with this batch, in at least so many steps. It grows with the root of the
+batch, and shrinks with the width; it is greater where steps are fewer."""
+MOST_OF_FEW_STEPS = 2.0
+"""Times the rate that it is then at most."""
 SCRATCH_LRS = (1e-3, 2e-3)
 """Of an encoder that is trained from scratch, and of a head on it."""
 WORD_DROPOUT, SCRATCH_WORD_DROPOUT = 0.1, 0.3
@@ -43,9 +45,11 @@ class Rules:
     """More epochs where these would be fewer steps."""
     most_dev: int | None = None
     """Dev documents that are scored, where there are more."""
+    most_scored: int = 20
+    """Epochs after which dev is scored, evenly spread."""
 
 
-STANDARD, FAST = Rules(epochs=10, least_steps=1600), Rules(epochs=4, least_steps=250, most_dev=1000)
+STANDARD, FAST = Rules(epochs=10, least_steps=OF_STEPS), Rules(epochs=4, least_steps=600, most_dev=500, most_scored=2)
 
 
 def completed(recipe: Recipe, corpora: Corpora, rules: Rules = STANDARD) -> Recipe:
@@ -83,7 +87,7 @@ def choices(recipe: Recipe, corpora: Corpora, rules: Rules = STANDARD) -> dict[s
     epochs = chosen.get("training.epochs", recipe.training.epochs)
     choose("training.passages", follow_one_another(train, recipe.text))
     scratch = recipe.encoder.source == SCRATCH
-    encoder_lr, head_lr = SCRATCH_LRS if scratch else (_encoder_lr(recipe.encoder, batch), 1e-3)
+    encoder_lr, head_lr = SCRATCH_LRS if scratch else (_encoder_lr(recipe.encoder, batch, epochs * len(train) / batch), 1e-3)
     choose("training.encoder_lr", encoder_lr)
     choose("training.head_lr", head_lr)
     choose("training.word_dropout", SCRATCH_WORD_DROPOUT if scratch else WORD_DROPOUT)
@@ -102,6 +106,6 @@ def open_keys(recipe: Recipe) -> list[str]:
     ]
 
 
-def _encoder_lr(encoder: EncoderConfig, batch: int) -> float:
+def _encoder_lr(encoder: EncoderConfig, batch: int, steps: float) -> float:
     rate = ENCODER_LR * (batch / OF_BATCH) ** 0.5 * OF_WIDTH / encoder_width(encoder)
-    return float(f"{rate:.2g}")
+    return float(f"{rate * min(max(1.0, OF_STEPS / steps), MOST_OF_FEW_STEPS):.2g}")

@@ -36,10 +36,6 @@ _LARGEST_NORM = 1.0
 """Of the gradients, which are clipped to it."""
 _AGREE_EVERY = 10
 """Steps between two checks that all processes must make together, or that wait for the GPU."""
-_MOST_SCORED = 20
-"""Epochs after which dev is scored, evenly spread. Fewer where dev is larger than train: reading it must not take longer than
-learning."""
-
 
 _TIMED = 4
 """Steps from which the time of a training is estimated."""
@@ -74,12 +70,15 @@ class Trainer:
         keep_best: Callable[[Tuned | None], None],
         listener: Listener,
         accelerator: Accelerator,
+        most_scored: int = 1,
     ) -> None:
+        """Dev is scored after at most `most_scored` epochs, fewer where it is larger than train: reading it must not take longer
+        than learning."""
         self.recognizer, self.tuner, self.config = recognizer, tuner, config
         self.folder, self.keep_best, self.listener, self.accelerator = folder, keep_best, listener, accelerator
         self.passages = Passages(examples, recognizer.budget, config.seed, one_each=not config.passages)
         scored = last_epoch * self.passages.words // max(1, tuner.words) if tuner is not None else 1
-        self.last_epoch, self._scored_every = last_epoch, -(-last_epoch // min(max(1, scored), _MOST_SCORED))
+        self.last_epoch, self._scored_every = last_epoch, -(-last_epoch // min(max(1, scored), most_scored))
         self.model = recognizer.model
         self.optimizer = build_optimizer(self.model, config)
         self._parameters = list(self.model.parameters())

@@ -106,6 +106,7 @@ def run(
             keep_best=best_model.keep,
             listener=listener,
             accelerator=accelerator,
+            most_scored=rules.most_scored,
         )
         if note := _memory_note(recognizer.model.head, trainer):
             listener.note(note)
