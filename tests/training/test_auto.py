@@ -69,6 +69,7 @@ def test_few_steps_are_larger_ones() -> None:
 
     assert rate(3200) == rate(1600) == 1.2e-4
     assert rate(1600) < rate(1200) < rate(800) == rate(1) == 2.4e-4
+    assert chosen(ENGLISH, Corpora(Corpus(()), Corpus(()), Corpus(())))["training.encoder_lr"] > 0, "refused later, by name"
 
 
 def test_a_wide_encoder_learns_slowly_and_a_new_one_fast() -> None:

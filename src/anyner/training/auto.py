@@ -108,4 +108,4 @@ def open_keys(recipe: Recipe) -> list[str]:
 
 def _encoder_lr(encoder: EncoderConfig, batch: int, steps: float) -> float:
     rate = ENCODER_LR * (batch / OF_BATCH) ** 0.5 * OF_WIDTH / encoder_width(encoder)
-    return float(f"{rate * min(max(1.0, OF_STEPS / steps), MOST_OF_FEW_STEPS):.2g}")
+    return float(f"{rate * min(max(1.0, OF_STEPS / max(1.0, steps)), MOST_OF_FEW_STEPS):.2g}")
