@@ -60,7 +60,7 @@ def test_a_calibration_is_stored_told_and_replaced(tiny_model: Path, dev: Path, 
 def test_what_cannot_be_reached_is_one_line(tiny_model: Path, dev: Path, tmp_path: Path) -> None:
     done = anyner_command("calibrate", tiny_model, dev, "--recall", 0.999, "-o", tmp_path / "copy")
     assert done.code == 0, done.err
-    assert done.err.splitlines()[-1].startswith("recall 0.999 is not reached; less one standard error the best thresholds give: ")
+    assert done.err.splitlines()[-1].startswith("recall 0.999 is not reached; the best thresholds are sure of no more than: ")
     assert anyner.load(tmp_path / "copy", "cpu").config.calibration is not None
     assert "calibration" not in anyner_command("info", tiny_model).out
 

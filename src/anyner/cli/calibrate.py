@@ -100,4 +100,4 @@ def _unreached(found: Calibrated, goal: str, wanted: float | None) -> str:
     for label, point in found.unreached.items():
         reached = assured(point.score, "precision" if goal == "precision" else "recall")
         told.append(f"{label} {reached:.2f} (at {other} {getattr(point.score, other):.2f})")
-    return f"{goal} {wanted:g} is not reached; less one standard error the best thresholds give: {', '.join(told)}"
+    return f"{goal} {wanted:g} is not reached; the best thresholds are sure of no more than: {', '.join(told)}"

@@ -24,6 +24,8 @@ from anyner.inference.tuning import DocumentsRead, Tuner, middle_place
 Goal = Literal["f1", "precision", "recall"]
 ENOUGH = 50
 """Gold entities that a label needs for a threshold of its own; one with fewer takes that of all labels."""
+_WIDTH = 1.96
+"""Standard errors from the middle of a 95 % interval to either end."""
 _STEPS, _PRECISE, _RIDGE = 50, 1e-9, 1e-9
 _FLATTEST, _STEEPEST = 0.01, 100.0
 
@@ -204,9 +206,9 @@ def _nearest(curve: Sequence[AtThreshold], goal: Goal) -> AtThreshold:
 
 
 def assured(score: Score, goal: Goal) -> float:
-    """Precision or recall less one standard error (the lower end of Wilson's interval): chance picks too low a threshold else."""
+    """The lower end of the 95 % interval (Wilson's) of precision or recall: chance picks too low a threshold else."""
     correct, of = score.correct, score.predicted if goal == "precision" else score.gold
     if not of:
         return 0.0
-    ratio = correct / of
-    return (ratio + 1 / (2 * of) - math.sqrt(ratio * (1 - ratio) / of + 1 / (4 * of * of))) / (1 + 1 / of)
+    ratio, share = correct / of, _WIDTH**2 / of
+    return (ratio + share / 2 - math.sqrt(share * (ratio * (1 - ratio) + share / 4))) / (1 + share)
