@@ -195,7 +195,8 @@ def _scored(folder: Path, part: Part) -> dict[str, Any]:
         alone = recognizer.stream(gold, options={"span_classifier_alone": True})
         scored["span_classifier_alone"] = evaluate_documents(gold, list(alone)).to_json()
     return {
-        "recipe": recipe.plain(),
+        # what stages of `best` left is named as in a folder called model, not by where it was on the machine
+        "recipe": json.loads(json.dumps(recipe.plain()).replace(str(folder), "model")),
         "training_seconds": round(epochs[-1]["seconds"], 1),
         "training_sentences_per_second": median(epoch["sentences_per_second"] for epoch in epochs),
         "best_epoch": best["epoch"],

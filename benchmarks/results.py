@@ -112,13 +112,13 @@ def slice_size(group: str, name: str, result: Result) -> int:
     return sum(one["gold"] for one in result["test"]["slices"] if (one["group"], one["name"]) == (group, name))
 
 
-def scored(results: Results, preset: str = "default") -> dict[Key, list[Result]]:
-    """Trainings on whole corpora with nothing set but the preset, scored on test; several seeds share a key."""
+def scored(results: Results, preset: str = "default", quality: str = "standard") -> dict[Key, list[Result]]:
+    """Trainings on whole corpora with nothing set but preset and quality, scored on test; several seeds share a key."""
     found: dict[Key, list[Result]] = defaultdict(list)
     for _, result in results:
         if result["what"] == "matrix":
             cell = result["cell"]
-            if (cell["preset"], cell["sentences"], cell["quality"]) == (preset, None, "standard"):
+            if (cell["preset"], cell["sentences"], cell["quality"]) == (preset, None, quality):
                 found[cell["architecture"], cell["encoder"], cell["corpus"]].append(result)
     return found
 

@@ -51,6 +51,8 @@ PAGES = ("README.md", "benchmarks/README.md", *sorted(path.relative_to(ROOT).as_
 _TABLE = re.compile(r"(<!-- table: (\w+)((?: [^\s=]+=[^\s=]+)*) -->\n).*?(<!-- end -->)", re.DOTALL)
 _TEXTS = re.compile(r"(<!-- texts: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _NOTHING = "No results yet.\n"
+FEW = 100
+"""Training sentences of the table of few."""
 Row = Mapping[str, str]
 Found = TypeVar("Found")
 
@@ -158,6 +160,7 @@ TABLES: Mapping[str, Table] = {
         one_row("matrix"),
         {
             **{name: partial(_of_cell, name) for name in ("corpus", "architecture", "preset", "encoder", "seed")},
+            "quality": partial(_of_cell, "quality"),
             "sentences": lambda r: str(r["cell"]["sentences"] or "all"),
             **_DEV,
             "test F1": lambda r: percent(r["test"]["strict"]["f1"]),
@@ -327,8 +330,40 @@ def yardstick(results: Results) -> list[Row]:
     found: dict[Key, list[float]] = defaultdict(list)
     for result in (one for _, one in results if one["what"] == "yardstick"):
         for run in result["runs"]:
-            found["yardstick", run["encoder"], run["corpus"]].append(run["test_f1"])
+            if run["sentences"] != FEW:
+                found["yardstick", run["encoder"], run["corpus"]].append(run["test_f1"])
     return _by_corpus(found, mean_and_spread)
+
+
+def few_sentences(results: Results) -> list[Row]:
+    """Strict F1 from few sentences: of every architecture, the yardstick, and a token classifier of Hugging Face."""
+    found: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for _, result in results:
+        if result["what"] == "matrix" and result["cell"]["sentences"] == FEW:
+            found[result["cell"]["architecture"], result["cell"]["corpus"]].append(result["test"]["strict"]["f1"])
+        elif result["what"] == "token_classifier" and result["sentences"] == FEW:
+            found["token classifier", result["corpus"]].append(result["test"]["strict"]["f1"])
+        elif result["what"] == "yardstick":
+            for run in (run for run in result["runs"] if run["sentences"] == FEW):
+                found["yardstick", run["corpus"]].append(run["test_f1"])
+    corpora, rivals = sorted({corpus for _, corpus in found}), ("token classifier", "yardstick")
+    rows = sorted({name for name, _ in found}, key=lambda name: (name in rivals, name))
+    return [{"architecture": name, **{corpus: mean_and_spread(found[name, corpus]) for corpus in corpora}} for name in rows]
+
+
+def qualities(results: Results) -> list[Row]:
+    """What more work and a larger encoder give, for the architecture that is best on dev."""
+    listed = list(results)
+    standard, best = scored(listed), scored(listed, quality="best")
+    compared = {(architecture, corpus) for architecture, encoder, corpus in (*standard, *best) if encoder == "mpnet"}
+    compared |= {(architecture, corpus) for architecture, _, corpus in best}
+    rows: list[Row] = []
+    for architecture, corpus in sorted(compared, key=lambda key: _place(key[1])):
+        small, large = (architecture, "minilm", corpus), (architecture, "mpnet", corpus)
+        cells = {"standard": standard[small], "best": best[small], "standard, mpnet": standard[large]}
+        scores = {name: _f1(run["test"] for run in runs) for name, runs in cells.items()}
+        rows.append({"corpus": corpus, "architecture": architecture, **scores})
+    return rows
 
 
 def methods(results: Results) -> list[Row]:
@@ -411,7 +446,20 @@ def timing_noise(results: Results) -> list[Row]:
 
 
 SUMMARIES: Mapping[str, Callable[[Results], list[Row]]] = {
-    one.__name__: one for one in (matrix, yardstick, by_shape, by_length, methods, fragments, rates, device_ratios, timing_noise)
+    one.__name__: one
+    for one in (
+        matrix,
+        yardstick,
+        few_sentences,
+        qualities,
+        by_shape,
+        by_length,
+        methods,
+        fragments,
+        rates,
+        device_ratios,
+        timing_noise,
+    )
 }
 
 

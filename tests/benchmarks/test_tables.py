@@ -19,15 +19,15 @@ GAP = Entity("X", ((8, 12), (17, 21)))
 
 
 def run(
-    architecture: str, corpus: str, seed: int, found: tuple[Entity, ...], *, preset: str = "default", sentences: int | None = None
+    architecture: str, corpus: str, seed: int, found: tuple[Entity, ...], *, preset: str = "default", **others: Any
 ) -> tuple[str, dict[str, Any]]:
     gold = Document(TEXT, (INNER, OUTER, GAP))
     test = evaluate_documents([gold], [Document(TEXT, found)]).to_json()
-    cell = {"architecture": architecture, "preset": preset, "corpus": corpus, "sentences": sentences, "encoder": "minilm"}
+    cell = {"architecture": architecture, "preset": preset, "corpus": corpus, "sentences": None, "encoder": "minilm"}
     alone = evaluate_documents([gold], [Document(TEXT, (INNER,))]).to_json()
     return f"matrix-{architecture}-{corpus}-{seed}.json", {
         "what": "matrix",
-        "cell": {**cell, "quality": "standard", "seed": seed},
+        "cell": {**cell, "quality": "standard", "seed": seed, **others},
         "test": test,
         **({} if architecture == "biaffine" else {"span_classifier_alone": alone}),
     }
@@ -75,10 +75,29 @@ def test_a_table_has_one_procedure(tables: ModuleType) -> None:
     others = [
         run("biaffine", "cadec", 0, (GAP,), preset="paper"),
         run("biaffine", "cadec", 0, (GAP,), sentences=100),
+        run("biaffine", "cadec", 0, (GAP,), quality="best"),
         ("own.json", {**run("biaffine", "cadec", 0, (GAP,))[1], "what": "accuracy"}),
     ]
     for summary in (tables.matrix, tables.by_shape, tables.by_length):
         assert summary([*RESULTS, *others]) == summary(RESULTS)
+
+
+def test_few_sentences_stand_beside_the_rivals(tables: ModuleType) -> None:
+    yards = [{"corpus": "cadec", "sentences": sentences, "encoder": "minilm", "test_f1": 0.4} for sentences in (100, 5340)]
+    tagger = {"what": "token_classifier", "corpus": "cadec", "sentences": 100, "test": {"strict": {"f1": 0.3}}}
+    few = [run("nag_ner", "cadec", seed, (GAP,), sentences=100) for seed in (0, 1)]
+    results = [*RESULTS, *few, ("yardstick.json", {"what": "yardstick", "runs": yards}), ("tagger.json", tagger)]
+    expected = {"nag_ner": "50.0 ± 0.0 (2)", "token classifier": "30.0", "yardstick": "40.0"}
+    assert tables.few_sentences(results) == [{"architecture": name, "cadec": f1} for name, f1 in expected.items()]
+    assert [row["cadec"] for row in tables.yardstick(results)] == ["40.0"]
+
+
+def test_qualities_stand_beside_each_other(tables: ModuleType) -> None:
+    best, large = run("biaffine", "conll03", 0, (GAP,), quality="best"), run("set_gner", "genia_disc", 0, (GAP,), encoder="mpnet")
+    other, small = tables.qualities([*RESULTS, best, large, run("biaffine", "conll03", 0, ())])
+    told = {"corpus": "genia_disc", "architecture": "set_gner", "standard": "50.0", "best": "", "standard, mpnet": "50.0"}
+    assert other == told
+    assert small == {"corpus": "conll03", "architecture": "biaffine", "standard": "0.0", "best": "50.0", "standard, mpnet": ""}
 
 
 def test_a_method_stands_beside_its_paper_and_its_span_classifier(tables: ModuleType) -> None:
