@@ -50,3 +50,10 @@ def test_a_full_disk_is_one_line_that_says_how_to_go_on(tmp_path: Path, monkeypa
     with monkeypatch.context() as patched:
         patched.setattr("anyner.training.checkpoint.save_file", full)
         anyner_command(*TRAIN, "-q", "-o", tmp_path / "n", *SMALL).assert_one_line("free some space, then start again\n")
+
+
+def test_the_command_to_go_on_names_the_quality(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TerminalListener, "epoch", lambda *_: signal.raise_signal(signal.SIGINT))
+    stopped = anyner_command(*TRAIN, "-o", tmp_path / "m", *SMALL, "--quality", "fast")
+    again = f"anyner train --quality fast -o {tmp_path / 'm'} --resume"
+    assert stopped.err.splitlines()[-1] == f"anyner: stopped; continue with: {again}"

@@ -150,8 +150,9 @@ def _run(recipe: Recipe, folder: Path, work: dict[str, Any], quiet: bool, note: 
     from anyner.training.checkpoint import has_checkpoint
     from anyner.training.processes import Interrupted
 
-    best = work["quality"] == "best"
-    again = "the same command" if best else f"anyner train -o {shlex.quote(str(folder))} --resume"
+    quality = work["quality"]
+    fast = " --quality fast" if quality == "fast" else ""  # the recipe does not say how often dev is scored
+    again = "the same command" if quality == "best" else f"anyner train{fast} -o {shlex.quote(str(folder))} --resume"
     try:
         with listening(quiet, note) as listener:
             return train_recipe(recipe, folder, listener=listener, **work)
