@@ -16,7 +16,7 @@ from anyner.document import Document, Entity
 from anyner.errors import AnynerError
 from anyner.evaluation.match import pair_documents
 from anyner.evaluation.scores import NOTHING, Score, label_scores
-from anyner.inference.calibrate import assured, calibrated_on, fitted
+from anyner.inference.calibrate import Goal, calibrated_on, fitted
 from anyner.inference.config import Calibration
 from anyner.inference.recognizer import Recognizer
 from anyner.overlap import resolve
@@ -202,9 +202,12 @@ def test_a_label_with_few_entities_takes_the_threshold_of_all(recognizer: Recogn
     assert found["Person"] == found["Disorder"] != found["Body"]
 
 
-def test_what_is_assured_is_reached_on_new_text_nearly_always() -> None:
+@pytest.mark.parametrize("labels", [1, 5])
+def test_what_is_assured_is_reached_on_new_text_nearly_always(labels: int) -> None:
+    goal = Goal("precision", labels=labels)
     for of, chance in ((60, 0.8), (200, 0.9), (1000, 0.95)):
         odds = {k: math.comb(of, k) * chance**k * (1 - chance) ** (of - k) for k in range(of + 1)}
-        too_sure = sum(p for k, p in odds.items() if assured(Score(k, of, 0), "precision") > chance)
-        assert 0.01 < too_sure < 0.04, "2.5 % on each side of a 95 % interval"
-    assert assured(Score(0, 0, 0), "recall") == 0
+        too_sure = sum(p for k, p in odds.items() if goal.assured(Score(k, of, 0)) > chance)
+        of_any = 1 - (1 - too_sure) ** labels
+        assert 0.01 < of_any < 0.04, "2.5 % on each side of a 95 % interval"
+    assert Goal("recall").assured(Score(0, 0, 0)) == 0

@@ -66,8 +66,7 @@ def calibrate(
     if found.entities < _FEW:
         say(f"that is few: probabilities need about {_FEW} entities, right and wrong ones", err=True)
     if found.unreached:
-        goal = "recall" if precision is None else "precision"
-        say(_unreached(found, goal, recall if precision is None else precision), err=True)
+        say(_unreached(found), err=True)
     if report is not None:
         from anyner.view.report import reliability_chart
 
@@ -92,12 +91,11 @@ def _row(label: str, threshold: str, score: Score) -> tuple[str | int, ...]:
     return (label, threshold, *ratios, score.gold)
 
 
-def _unreached(found: Calibrated, goal: str, wanted: float | None) -> str:
-    from anyner.inference.calibrate import assured
-
-    other = "recall" if goal == "precision" else "precision"
-    told = []
-    for label, point in found.unreached.items():
-        reached = assured(point.score, "precision" if goal == "precision" else "recall")
-        told.append(f"{label} {reached:.2f} (at {other} {getattr(point.score, other):.2f})")
-    return f"{goal} {wanted:g} is not reached; the best thresholds are sure of no more than: {', '.join(told)}"
+def _unreached(found: Calibrated) -> str:
+    goal = found.goal
+    other = "recall" if goal.figure == "precision" else "precision"
+    told = [
+        f"{label} {goal.assured(point.score):.2f} (at {other} {getattr(point.score, other):.2f})"
+        for label, point in found.unreached.items()
+    ]
+    return f"{goal.figure} {goal.wanted:g} is not reached; the best thresholds are sure of no more than: {', '.join(told)}"

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
@@ -21,13 +22,30 @@ from anyner.inference.recognizer import Recognizer
 from anyner.inference.streaming import calibrated
 from anyner.inference.tuning import DocumentsRead, Tuner, middle_place
 
-Goal = Literal["f1", "precision", "recall"]
 ENOUGH = 50
 """Gold entities that a label needs for a threshold of its own; one with fewer takes that of all labels."""
-_WIDTH = 1.96
-"""Standard errors from the middle of a 95 % interval to either end."""
 _STEPS, _PRECISE, _RIDGE = 50, 1e-9, 1e-9
 _FLATTEST, _STEEPEST = 0.01, 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    figure: Literal["f1", "precision", "recall"]
+    wanted: float = 1.0
+    labels: int = 1
+    """That all have to reach it."""
+
+    def assured(self, score: Score) -> float:
+        """The lower end of the figure's interval (Wilson's): chance picks too low a threshold else.
+
+        The intervals of all labels together are right in 95 % of cases (Bonferroni's correction).
+        """
+        correct, of = score.correct, score.predicted if self.figure == "precision" else score.gold
+        if not of:
+            return 0.0
+        errors = NormalDist().inv_cdf(1 - 0.025 / self.labels)
+        ratio, share = correct / of, errors**2 / of
+        return (ratio + share / 2 - math.sqrt(share * (ratio * (1 - ratio) + share / 4))) / (1 + share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +62,7 @@ class Calibrated:
     labels: dict[str, Score]
     """Strict, at the thresholds of the labels."""
     strict: Score
+    goal: Goal
     unreached: dict[str, AtThreshold]
     """Labels that do not reach the wanted precision or recall, with what they reach."""
 
@@ -66,9 +85,9 @@ def calibrated_on(
     thresholds: bool = True,
 ) -> Calibrated:
     """Temperature and thresholds for F1, or for a wanted precision or recall; `thresholds=False`: entities stay as they are."""
-    goal, wanted = _goal(precision, recall)
-    if goal != "f1" and not thresholds:
-        raise AnynerError(f"a wanted {goal} is reached by thresholds: they cannot stay as they are")
+    goal = _goal(precision, recall)
+    if goal.figure != "f1" and not thresholds:
+        raise AnynerError(f"a wanted {goal.figure} is reached by thresholds: they cannot stay as they are")
     bare = _with(recognizer, None)
     read, own = Tuner(bare, documents).read(), bare.decoding()
     loosest = {one.name: one.loosest for one in own.config.thresholds() if one.of_score}
@@ -83,23 +102,26 @@ def calibrated_on(
     unreached: dict[str, AtThreshold] = {}
     final = judged
     if thresholds:
-        chosen, unreached = _chosen(_calibrated_pairs(loose, calibration), recognizer.config.labels, goal, wanted)
+        probable = _calibrated_pairs(loose, calibration)
+        curves = _curves(probable, recognizer.config.labels)
+        goal = replace(goal, labels=max(1, len(curves)))
+        chosen, unreached = _chosen(threshold_curve(probable), curves, recognizer.config.labels, goal)
         calibration = calibration.updated({"thresholds": chosen}, "calibration")
         final = _pairs(documents, read, _with(recognizer, calibration).decoding())
     strict = sum(map(strict_score, final), Score(0, 0, 0))
     bins = reliability(visible), reliability(judged)
-    return Calibrated(calibration, len(scores), *bins, label_scores(final), strict, unreached)
+    return Calibrated(calibration, len(scores), *bins, label_scores(final), strict, goal, unreached)
 
 
-def _goal(precision: float | None, recall: float | None) -> tuple[Goal, float]:
+def _goal(precision: float | None, recall: float | None) -> Goal:
     if precision is not None and recall is not None:
         raise AnynerError("choose a precision or a recall, not both: one threshold cannot promise two figures")
     for goal, wanted in (("precision", precision), ("recall", recall)):
         if wanted is not None and not 0 < wanted < 1:
             raise AnynerError(f"{goal}: expected a number between 0 and 1, got {wanted!r}")
     if precision is not None:
-        return "precision", precision
-    return ("recall", recall) if recall is not None else ("f1", 1.0)
+        return Goal("precision", precision)
+    return Goal("recall", recall) if recall is not None else Goal("f1")
 
 
 def _with(recognizer: Recognizer, calibration: Calibration | None) -> Recognizer:
@@ -162,24 +184,26 @@ def _newton(features: NDArray[np.float64], targets: NDArray[np.float64]) -> tupl
 # Thresholds
 
 
+def _curves(pairs: Sequence[Pair], labels: Sequence[str]) -> dict[str, Sequence[AtThreshold]]:
+    """Of the labels that have enough entities for a threshold of their own."""
+    curves = {label: threshold_curve([_of_label(pair, label) for pair in pairs]) for label in labels}
+    return {label: one for label, one in curves.items() if one and one[0].score.gold >= ENOUGH and one[0].score.correct}
+
+
 def _chosen(
-    pairs: Sequence[Pair], labels: Sequence[str], goal: Goal, wanted: float
+    every: Sequence[AtThreshold], curves: Mapping[str, Sequence[AtThreshold]], labels: Sequence[str], goal: Goal
 ) -> tuple[dict[str, float], dict[str, AtThreshold]]:
     """A threshold for every label, and the labels that do not reach what is wanted."""
-    every = threshold_curve(pairs)
-    common = _at(every, goal, wanted) or _nearest(every, goal)
-    thresholds, unreached = dict[str, float](), dict[str, AtThreshold]()
-    for label in labels:
-        curve = threshold_curve([_of_label(pair, label) for pair in pairs])
-        if not curve or curve[0].score.gold < ENOUGH or not curve[0].score.correct:
-            thresholds[label] = common.threshold
-            continue
-        place = _at(curve, goal, wanted)
+    common = _at(every, goal)
+    thresholds = dict.fromkeys(labels, (common or _nearest(every, goal)).threshold)
+    unreached = dict[str, AtThreshold]()
+    for label, curve in curves.items():
+        place = _at(curve, goal)
         if place is None:
             place = unreached[label] = _nearest(curve, goal)
         thresholds[label] = place.threshold
-    if _at(every, goal, wanted) is None and not unreached:
-        unreached["all labels"] = common
+    if common is None and not unreached:
+        unreached["all labels"] = _nearest(every, goal)
     return thresholds, unreached
 
 
@@ -190,25 +214,16 @@ def _of_label(pair: Pair, label: str) -> Pair:
     return Pair(pair.document.with_entities(own(pair.gold)), own(pair.predicted))
 
 
-def _at(curve: Sequence[AtThreshold], goal: Goal, wanted: float) -> AtThreshold | None:
+def _at(curve: Sequence[AtThreshold], goal: Goal) -> AtThreshold | None:
     """The threshold that reaches the goal with the least loss of the other figure; None if none does."""
-    if goal == "f1":
+    if goal.figure == "f1":
         place = middle_place({place: point.score for place, point in enumerate(curve)})
         return None if place is None else curve[place]
-    reached = [point for point in curve if assured(point.score, goal) >= wanted]
+    reached = [point for point in curve if goal.assured(point.score) >= goal.wanted]
     if not reached:
         return None
-    return reached[0 if goal == "precision" else -1]
+    return reached[0 if goal.figure == "precision" else -1]
 
 
 def _nearest(curve: Sequence[AtThreshold], goal: Goal) -> AtThreshold:
-    return max(curve, key=lambda point: point.score.f1 if goal == "f1" else assured(point.score, goal))
-
-
-def assured(score: Score, goal: Goal) -> float:
-    """The lower end of the 95 % interval (Wilson's) of precision or recall: chance picks too low a threshold else."""
-    correct, of = score.correct, score.predicted if goal == "precision" else score.gold
-    if not of:
-        return 0.0
-    ratio, share = correct / of, _WIDTH**2 / of
-    return (ratio + share / 2 - math.sqrt(share * (ratio * (1 - ratio) + share / 4))) / (1 + share)
+    return max(curve, key=lambda point: point.score.f1 if goal.figure == "f1" else goal.assured(point.score))
