@@ -40,13 +40,13 @@ def swap(head: Head, states: States, gold: EntityRows, step: int, draw: Draw) ->
     words = torch.tensor(states.lengths)[:, None]
     noise = torch.from_numpy(draw.normal("swap", states.content_keys, 2 * count).reshape(-1, count, 2))
     signal, spread = head.alpha_bar[step] ** 0.5, (1 - head.alpha_bar[step]) ** 0.5
-    sentence, steps = head.denoiser.read(states), np.full(len(words), step)
+    sentence, times = head.denoiser.read(states), head.denoiser.time(states.placed(np.array([step])))  # times (1, w)
     predicted, gold_spans = [], []
     for entity in (here, (here + 1) % counts):
         first, last = (torch.from_numpy(np.take_along_axis(row, entity, 1)) for row in (gold.first, gold.last))
         noisy = to_spans(signal * to_states(first, last, words) + spread * noise, words)
-        placed = (states.placed(place) for place in (noisy[0].numpy(), noisy[1].numpy(), steps))
-        prediction = head.denoiser.pointed(sentence, *placed)
+        placed = (states.placed(place.numpy()) for place in noisy)
+        prediction = head.denoiser.pointed(sentence, *placed, times)
         predicted.append(torch.stack([prediction.left.argmax(2), prediction.right.argmax(2)], dim=-1).cpu())  # (B, K, 2)
         gold_spans.append(torch.stack([first, last], dim=-1))
 

@@ -112,8 +112,11 @@ class Perfect(torch.nn.Module):
     def read(self, states: Any) -> Any:
         return states
 
-    def pointed(self, states: Any, first: torch.Tensor, last: torch.Tensor, step: torch.Tensor) -> Pointed:
-        self.asked.append((first[0].tolist(), last[0].tolist(), int(step)))
+    def time(self, steps: torch.Tensor) -> torch.Tensor:
+        return steps[:, None]
+
+    def pointed(self, states: Any, first: torch.Tensor, last: torch.Tensor, time: torch.Tensor) -> Pointed:
+        self.asked.append((first[0].tolist(), last[0].tolist(), int(time)))
         shape = (*first.shape, states.words.shape[1])
         left, right = torch.full(shape, -9.0), torch.full(shape, -9.0)
         left[..., self.entity[0]], right[..., self.entity[1]] = 9.0, 9.0

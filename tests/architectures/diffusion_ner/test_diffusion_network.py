@@ -66,13 +66,13 @@ def test_the_additive_pointer_is_the_papers_and_its_gradient_is_right() -> None:
     assert pointer.output is not None
     spans = torch.randn(2, 19, 8, generator=torch.Generator().manual_seed(0), requires_grad=True)
     read = torch.randn(2, 4, 8, generator=torch.Generator().manual_seed(1))
-    words, mask = pointer.read(read), torch.ones(2, 4, dtype=torch.bool)
+    words, outside = pointer.read(read), torch.zeros(2, 1, 4)
     summed = torch.relu(pointer.of_spans(spans)[:, :, None] + pointer.of_words(read)[:, None])  # (B, K, M, w)
     expected = (summed @ pointer.output.weight[0]) + pointer.output.bias + pointer.bias
-    found = pointer(spans, words, mask)
+    found = pointer(spans, words, outside)
     assert torch.allclose(found, expected, atol=1e-5)
     with torch.no_grad():
-        assert torch.allclose(pointer(spans, words, mask), expected, atol=1e-5)
+        assert torch.allclose(pointer(spans, words, outside), expected, atol=1e-5)
     (target,) = torch.autograd.grad(expected.square().sum(), spans)
     (got,) = torch.autograd.grad(found.square().sum(), spans)
     assert torch.allclose(got, target, atol=1e-4)
@@ -98,5 +98,5 @@ def test_the_papers_layers_normalise_behind_each_residual_sum() -> None:
     spans, words = torch.randn(2, 5, 8), torch.randn(2, 4, 8)
     mask = torch.tensor([[True] * 4, [True, True, False, False]])
     with torch.no_grad():
-        found = layer(spans, None, layer.memory(words), mask)
+        found = layer(spans, None, layer.memory(words), torch.where(mask, 0.0, -1e4)[:, None])
         assert torch.allclose(found, own(spans, words, memory_key_padding_mask=~mask), atol=1e-5)

@@ -96,8 +96,8 @@ def test_the_step_is_added_to_the_span_encoders_output() -> None:
     """H = SpanEncoder(words, spans) + E_t: what the layers give does not depend on the step."""
     head, states = paper_head(), states_of((5,))
     denoiser, place = head.denoiser, torch.tensor([[0, 1, 3]])
-    sentence, steps = denoiser.read(states), torch.tensor([[3], [900]])
-    encoded = [denoiser.pointed(sentence, place, place, step).spans - denoiser.time(step) for step in steps]
+    sentence, times = denoiser.read(states), denoiser.time(torch.tensor([3, 900]))[:, None]  # (2, 1, w)
+    encoded = [denoiser.pointed(sentence, place, place, time).spans - time for time in times]
     assert torch.allclose(*encoded, atol=1e-5)
     assert denoiser.position is denoiser.type_left is denoiser.final_norm is None
 

@@ -63,7 +63,8 @@ class Head(base.Head):
         noisy = targets.noised(rows, states, config, self.alpha_bar, draw)
         first, last, step = (states.placed(array) for array in (noisy.first, noisy.last, noisy.step))
         sentence, entities = self.denoiser.read(states), targets.on_device(rows, states)
-        predictions = self.typed(sentence, self.denoiser.pointed(sentence, first, last, step), self._read(states))
+        pointed = self.denoiser.pointed(sentence, first, last, self.denoiser.time(step))
+        predictions = self.typed(sentence, pointed, self._read(states))
         by_input = config.matching == "inputs"
         assigned = targets.by_inputs(rows, noisy) if by_input else targets.by_predictions(predictions, rows, entities, config)
         entity = states.placed(assigned)  # (B, K)
@@ -132,10 +133,10 @@ class Head(base.Head):
         places = states.placed(draw.normal_places(f"sample {sample}", states.content_keys))  # (B, 2)
         drawn = normals_at(places, len(pairs) * options.spans * 2)
         state, *noise = drawn.view(-1, len(pairs), options.spans, 2).unbind(1)  # (B, K, 2) each
-        steps = states.placed(np.array([here for here, _ in pairs]))
+        times = self.denoiser.time(states.placed(np.array([here for here, _ in pairs])))  # (steps, w)
         for number, (here, there) in enumerate(pairs):
             first, last = to_spans(state, words)
-            pointed = self.denoiser.pointed(sentence, first, last, steps[number : number + 1])
+            pointed = self.denoiser.pointed(sentence, first, last, times[number : number + 1])
             yield here, first, last, pointed
             if there >= 0:
                 left, right = pointed.left.argmax(2), pointed.right.argmax(2)

@@ -21,6 +21,7 @@ LAYERS = {"default": 1, "paper": 2}
 HEADS = {"default": 4, "paper": 8}
 FEED_FORWARD = {"default": 512, "paper": 1024}
 _SPANS_AT_ONCE = 8
+_OUTSIDE = -1e4
 _BOUNDARY_PRIOR = 0.075
 """Probability of being a boundary that every word starts with: few are, and learning that first would waste steps."""
 Memory = tuple[Tensor, Tensor]
@@ -31,7 +32,7 @@ Memory = tuple[Tensor, Tensor]
 class Sentence:
     """What does not change between steps, computed once for each sentence."""
 
-    mask: Tensor  # (B, M) bool
+    outside: Tensor  # (B, 1, M) added to logits of words: 0, or far below all in padding
     first: Tensor  # (B, M, w) words as the first one of a noisy span
     last: Tensor  # (B, M, w)
     memory: tuple[Memory | None, ...]  # of cross-attention, for each layer
@@ -82,7 +83,7 @@ class Denoiser(nn.Module):
         if self.position is not None:
             words = words + self.position(torch.arange(words.shape[1], device=words.device)).to(words.dtype)
         return Sentence(
-            mask=mask,
+            outside=_outside(mask, words.dtype),
             first=self.left(words),
             last=self.right(words),
             memory=tuple(layer.memory(words) for layer in self.layers if isinstance(layer, Layer)),
@@ -91,19 +92,19 @@ class Denoiser(nn.Module):
             typed=tuple(layer(words) for layer in (self.type_left, self.type_right) if layer is not None),
         )
 
-    def pointed(self, sentence: Sentence, first: Tensor, last: Tensor, step: Tensor) -> Pointed:
-        """Boundaries of spans `first..last` (B, K) at steps (B,), or (1,) if all are at one."""
+    def pointed(self, sentence: Sentence, first: Tensor, last: Tensor, time: Tensor) -> Pointed:
+        """Boundaries of spans `first..last` (B, K) at steps with embeddings (B, w), or (1, w) if all are at one."""
         spans = self.dropout(take(sentence.first, first) + take(sentence.last, last))  # (B, K, w)
-        time, slot = self.time(step)[:, None].to(spans.dtype), None  # (B, 1, w)
+        time, slot = time[:, None].to(spans.dtype), None  # (B, 1, w)
         if self.slot is not None:
             slot = self.slot(torch.arange(first.shape[1], device=first.device)).to(spans.dtype)  # (K, w)
         if not self.paper:
             spans = spans + time
         for layer, memory in zip(self.layers, sentence.memory, strict=True):
-            spans = layer(spans, slot, memory, sentence.mask)
+            spans = layer(spans, slot, memory, sentence.outside)
         spans = spans + time if self.final_norm is None else self.final_norm(spans)
-        left = self.left_pointer(spans, sentence.left, sentence.mask)
-        return Pointed(spans, left, self.right_pointer(spans, sentence.right, sentence.mask))
+        left = self.left_pointer(spans, sentence.left, sentence.outside)
+        return Pointed(spans, left, self.right_pointer(spans, sentence.right, sentence.outside))
 
     def steps(self) -> Mapping[str, Step]:
         """Of an exported model: what is known of sentences, the boundaries of spans, and their types.
@@ -133,11 +134,12 @@ class Denoiser(nn.Module):
             both = iter([own[name] for name in memory])
             remembered = tuple((next(both), next(both)) if number in layers else None for number in range(len(self.layers)))
             sides = tuple(own[f"typed_{side}"] for side in range(typed))
-            return Sentence(own["mask"], own["first"], own["last"], remembered, own["left_words"], own["right_words"], sides)
+            outside = _outside(own["mask"], own["first"].dtype)
+            return Sentence(outside, own["first"], own["last"], remembered, own["left_words"], own["right_words"], sides)
 
         def point(*inputs: Tensor) -> Mapping[str, Tensor]:
             *others, first, last, here = inputs
-            pointed = self.pointed(known(others), first, last, here)
+            pointed = self.pointed(known(others), first, last, self.time(here))
             return {"spans": pointed.spans, "left": pointed.left, "right": pointed.right}
 
         def types(*inputs: Tensor) -> Mapping[str, Tensor]:
@@ -160,6 +162,11 @@ class Denoiser(nn.Module):
         for logits, words in zip((left, right), sentence.typed, strict=False):
             hidden = hidden + logits.softmax(-1).to(words.dtype) @ words
         return Predictions(left, right, self.types(functional.gelu(hidden)).float())
+
+
+def _outside(mask: Tensor, kind: torch.dtype) -> Tensor:
+    """Of words (B, M) that are there: (B, 1, M)."""
+    return torch.where(mask, 0.0, _OUTSIDE).to(kind)[:, None]
 
 
 class Sinusoid(nn.Module):
@@ -202,10 +209,10 @@ class Attention(Residual):
         self.heads, self.attention_dropout = HEADS[config.denoiser], config.dropout
         self.query, self.keys, self.values, self.output = (nn.Linear(width, width) for _ in range(4))
 
-    def part(self, spans: Tensor, slot: Tensor | None, memory: Memory | None = None, mask: Tensor | None = None) -> Tensor:
+    def part(self, spans: Tensor, slot: Tensor | None, memory: Memory | None = None, outside: Tensor | None = None) -> Tensor:
         located = spans if slot is None else spans + slot
         keys, values = memory or self.memory(located, spans)
-        seen = mask[:, None, None] if mask is not None else None
+        seen = outside[:, None] if outside is not None else None  # (B, 1, 1, M)
         dropout = self.attention_dropout if self.training else 0.0
         query = self._by_head(self.query(located))
         attended = functional.scaled_dot_product_attention(query, keys, values, seen, dropout)
@@ -241,11 +248,11 @@ class Layer(nn.Module):
     def memory(self, words: Tensor) -> Memory | None:
         return self.cross_attention.memory(words, words) if self.cross_attention is not None else None
 
-    def forward(self, spans: Tensor, slot: Tensor | None, memory: Memory | None, mask: Tensor) -> Tensor:
+    def forward(self, spans: Tensor, slot: Tensor | None, memory: Memory | None, outside: Tensor) -> Tensor:
         if self.self_attention is not None:
             spans = self.self_attention(spans, slot)
         if self.cross_attention is not None:
-            spans = self.cross_attention(spans, slot, memory, mask)
+            spans = self.cross_attention(spans, slot, memory, outside)
         return self.feed_forward(spans)  # type: ignore[no-any-return]
 
 
@@ -262,9 +269,9 @@ class Pointer(nn.Module):
         words = self.of_words(words)  # (B, M, w)
         return words if self.output is not None else words * words.shape[-1] ** -0.5
 
-    def forward(self, spans: Tensor, words: Tensor, mask: Tensor) -> Tensor:
+    def forward(self, spans: Tensor, words: Tensor, outside: Tensor) -> Tensor:
         """Of spans (B, K, w) and words (B, M, w) as `read` gives them."""
-        spans, bias = self.of_spans(spans), torch.where(mask, self.bias, -1e4).to(words.dtype)[:, None]  # (B, K, w), (B, 1, M)
+        spans, bias = self.of_spans(spans), outside + self.bias  # (B, K, w), (B, 1, M)
         if self.output is None:
             return torch.baddbmm(bias, spans, words.transpose(1, 2))
         if torch.compiler.is_exporting():  # in prediction on a CPU batches are small
