@@ -48,6 +48,13 @@ def test_a_label_is_needed(label: object) -> None:
         Entity(label, ((0, 1),))  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("score", [float("nan"), float("inf"), "0.5"])
+def test_a_score_is_a_finite_number(score: Any) -> None:
+    with pytest.raises(AnynerError, match="score: expected a finite number"):
+        Entity("A", ((0, 1),), score)
+    assert Entity("A", ((0, 1),), np.float32(0.5)).to_json()["score"] == 0.5
+
+
 def test_an_entity_knows_its_extent_and_is_frozen() -> None:
     entity = Entity("X", ((0, 4), (4, 6), (12, 15)), score=0.25)
     assert entity.fragments == ((0, 6), (12, 15))

@@ -5,10 +5,12 @@ Truth is characters: every position is a character of `Document.text`, every fra
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from numbers import Real
 from operator import attrgetter, index
 from typing import Any, cast
 
@@ -56,7 +58,9 @@ class Entity(_InText):
     def __init__(self, label: str, fragments: Fragments, score: float | None = None, text: str = "") -> None:
         if not isinstance(label, str) or not label.strip():
             raise InvalidInputError(f"an entity needs a label, got {label!r}")
-        self._fill(label, canonical_fragments(fragments), score, text, None)
+        if score is not None and not (isinstance(score, Real) and math.isfinite(score)):
+            raise InvalidInputError(f"score: expected a finite number, got {score!r}")
+        self._fill(label, canonical_fragments(fragments), None if score is None else float(score), text, None)
 
     def _fill(self, label: str, fragments: Fragments, score: float | None, given: str, source: str | None) -> None:
         fill = object.__setattr__  # an entity is frozen for everybody else

@@ -32,8 +32,8 @@ TEXTS = [document.text for document in synthetic(60, contiguous=True, split="tes
 
 
 @pytest.fixture(scope="module")
-def recognizer(tiny_model: Path) -> Recognizer:
-    return anyner.load(tiny_model, device="cpu", threads=1)
+def recognizer() -> Recognizer:
+    return anyner.load("general-en", runtime="onnx", threads=1)
 
 
 @given(st.lists(st.integers(0, 12)), st.integers(1, 5), st.integers(1, 20))
@@ -106,6 +106,14 @@ def test_processes_write_what_one_would(recognizer: Recognizer, tmp_path: Path) 
         assert [one.documents for one in done] == [len(chunk.documents) for chunk in made]
     for path in (tmp_path / "one").iterdir():
         assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
+
+
+def test_a_torch_model_is_not_forked(tiny_model: Path, tmp_path: Path) -> None:
+    """Its threads would not be there in the fork, which would wait for them."""
+    recognizer = anyner.load(tiny_model, runtime="torch", device="cpu", threads=2)
+    tasks = [Task(Chunk((Document("Rome"),)), tmp_path / "0")]
+    with pytest.raises(AnynerError, match="a worker process ended"):
+        list(in_processes(recognizer, _never, Work(JsonLines(), {}), tasks, [None]))
 
 
 def _never(device: str | None) -> Recognizer:

@@ -91,6 +91,7 @@ def test_the_map_rises_and_is_finite_and_has_an_inverse() -> None:
         assert calibration.score(calibration.probability(score)) == pytest.approx(score)
     assert calibration.score(0.0) == 0
     assert calibration.score(1.0) > 1, "no entity is that sure"
+    assert Calibration(temperature=0.01).score(1.0) == 1, "a probability that is rounded to 1"
 
 
 def test_scores_that_say_nothing_or_everything() -> None:

@@ -25,10 +25,10 @@ class Parts:
         self.output, self.folder = output, output.with_name(output.name + _ENDING)
         written = json.dumps(run, indent=1, sort_keys=True) + "\n"
         journal = self.folder / _JOURNAL
-        if self.folder.exists():
+        if self.folder.exists() and (not self.folder.is_dir() or any(self.folder.iterdir())):
             self._check(journal, written)
             return
-        self.folder.mkdir(parents=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
         write_whole(journal, lambda path: path.write_text(written, encoding="utf-8", errors="backslashreplace"))
 
     def _check(self, journal: Path, written: str) -> None:

@@ -20,6 +20,7 @@ from anyner.bulk.chunks import Chunk
 from anyner.bulk.forms import Form
 from anyner.bulk.parts import write_part
 from anyner.errors import AnynerError
+from anyner.inference.onnx_runtime import OnnxRuntime
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.streaming import mostly_unknown
 
@@ -78,9 +79,10 @@ def in_processes(
 ) -> Iterator[Done]:
     """One process for each device, `None` being a CPU; in the order of the tasks.
 
-    On CPUs the processes share the memory of the recognizer, where they can be forked. Others load the model themselves.
+    On CPUs the processes share the memory of the recognizer, where they can be forked: a fork of torch waits for ever for
+    threads that it does not have. Others load the model themselves.
     """
-    shared = not any(devices) and "fork" in get_all_start_methods()
+    shared = not any(devices) and isinstance(recognizer.runtime, OnnxRuntime) and "fork" in get_all_start_methods()
     context = get_context("fork" if shared else "spawn")
     waiting = context.SimpleQueue()
     for device in devices:

@@ -110,7 +110,7 @@ def predict(
     processes = _processes(workers, devices, chosen, parts_of, ray)
     if ray is not None:
         files, model, parts_of = [*map(_absolute, files or ())], model and _absolute(model), parts_of and parts_of.resolve()
-    recognizer = load_model(model, "cpu" if ray else device, threads or (1 if workers or ray else None), runtime)
+    recognizer = load_model(model, "cpu" if ray or workers else device, threads or (1 if workers or ray else None), runtime)
     _check_labels(recognizer.config.labels, chosen)
 
     from anyner.cli.texts import Files, documents_of
@@ -122,7 +122,7 @@ def predict(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknownWordsWarning)  # told at the end, in one line of our own
         if parts_of is not None:
-            again = partial(load_model, model, threads=threads or (1 if ray else None), runtime=runtime)
+            again = partial(load_model, model, threads=threads or (1 if workers or ray else None), runtime=runtime)
             where: _Where = _Here(recognizer, given, processes, again)
             if ray is not None:
                 where = _OnRay(ray, given, workers, threads or 1, device or "cpu", again)

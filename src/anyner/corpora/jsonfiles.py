@@ -63,7 +63,7 @@ def numbered_items(path: Path, log: ProblemLog, *, lines: bool = False) -> Itera
     What follows a syntax error in a list cannot be read and is one problem.
     """
     text = whole_text(path).removeprefix(BYTE_ORDER_MARK)
-    place = _after_space(text, 0)
+    place = after_space(text, 0)
     line = 1 + text.count("\n", 0, place)
     mark = text[place : place + 1]
     if mark == "{" and lines:
@@ -72,10 +72,10 @@ def numbered_items(path: Path, log: ProblemLog, *, lines: bool = False) -> Itera
         log.dropped(line, "not a JSON list")
     if mark != "[":
         return
-    empty = text[_after_space(text, place + 1) :].startswith("]")
+    empty = text[after_space(text, place + 1) :].startswith("]")
     mark = "]" if empty else ","
     while mark == ",":
-        begin = _after_space(text, place + 1)
+        begin = after_space(text, place + 1)
         line += text.count("\n", place, begin)
         try:
             item, end = _DECODER.raw_decode(text, begin)
@@ -84,14 +84,14 @@ def numbered_items(path: Path, log: ProblemLog, *, lines: bool = False) -> Itera
             log.dropped(line, f"not valid JSON: {reason}; the rest of the file cannot be read")
             return
         yield line, item
-        place = _after_space(text, end)
+        place = after_space(text, end)
         line += text.count("\n", begin, place)
         mark = text[place : place + 1]
     if mark != "]":
         log.dropped(line, "not valid JSON: expected a comma or the end of the list; the rest of the file cannot be read")
 
 
-def _after_space(text: str, place: int) -> int:
+def after_space(text: str, place: int) -> int:
     match = _SPACE.match(text, place)
     return match.end() if match else place
 

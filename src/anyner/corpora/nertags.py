@@ -94,16 +94,19 @@ def _content(file: Path) -> object:
         return None
 
 
-def _features(content: object) -> Iterator[object]:
-    """Each description of the tags: of the only configuration, or of several, listed or by name."""
+def _features(content: object, deep: int = 3) -> Iterator[object]:
+    """Each description of the tags: of the only configuration, or of several, listed or by name.
+
+    Not at any depth: a page of aliases of aliases would be walked through for ever.
+    """
     match content:
         case {"features": {"ner_tags": feature}}:
             yield feature
         case {"features": [*features]}:  # of a dataset card
             yield from (one for one in features if isinstance(one, dict) and one.get("name") == KEY)
-        case dict() | list():
+        case dict() | list() if deep:
             for part in content.values() if isinstance(content, dict) else content:
-                yield from _features(part)
+                yield from _features(part, deep - 1)
 
 
 def class_names(feature: object) -> tuple[str, ...] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -21,8 +20,6 @@ class TextRules:
     """What a text format can hold; `*_trouble` says what is wrong with a text, a label or an entity, or None."""
 
     discontinuous: bool = True
-    scores: bool = False
-    """Whether scores are written, so that they must be finite."""
     text_trouble: Callable[[str], str | None] = lambda _: None
     label_trouble: Callable[[str], str | None] = lambda _: None
     entity_trouble: Callable[[Entity], str | None] = lambda _: None
@@ -37,9 +34,6 @@ class TextRules:
                 log.dropped(0, f"entity {shown(entity.label)} {shown(entity.text)}: {trouble}")
             else:
                 entities.append(entity)
-        if self.scores and not all(entity.score is None or math.isfinite(entity.score) for entity in entities):
-            log.kept(0, "a score is not a finite number")
-            entities = [replace(entity, score=None) for entity in entities]
         return replace(document, entities=tuple(entities)) if log.found else document
 
     def _trouble(self, entity: Entity) -> str | None:

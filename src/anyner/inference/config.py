@@ -52,6 +52,8 @@ class Calibration(Settings):
             return 0.0
         if probability > self.probability(1.0):
             return math.nextafter(1.0, 2.0)
+        if probability >= 1.0:  # what a sure entity's probability may be rounded to
+            return 1.0
         return sigmoid((math.log(probability / (1 - probability)) - self.bias) * self.temperature)
 
 

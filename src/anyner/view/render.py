@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from anyner.corpora.textfiles import write_chunks
 from anyner.document import Document, checked_documents
 from anyner.errors import AnynerError
 from anyner.view import html as pages
@@ -36,7 +37,7 @@ class Drawing:
         maker = makers.get(Path(path).suffix.lower())
         if maker is None:
             raise AnynerError(f"{path}: a drawing is saved as {', '.join(makers)}")
-        Path(path).write_text(maker(), encoding="utf-8", errors="backslashreplace", newline="\n")
+        write_chunks(Path(path), [maker()])
 
     def _repr_html_(self) -> str:
         return pages.piece(self.documents)

@@ -57,8 +57,9 @@ def test_data_files_outside_of_the_folder_are_refused(tmp_path: Path) -> None:
             read(tmp_path / "saved")
 
 
-def test_a_table_that_unpacks_to_far_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write([Document("a" * 1_000_000)], tmp_path / "x", "parquet")
+@pytest.mark.parametrize("form", ["parquet", "datasets"])
+def test_a_table_that_unpacks_to_far_too_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str) -> None:
+    write([Document("a" * 1_000_000)], tmp_path / "x", form)
     monkeypatch.setattr(arrow, "_LARGEST", 1000)
     monkeypatch.setattr(arrow, "_LARGEST_RATIO", 1)
     with pytest.raises(AnynerError, match="unpacks to more than"):

@@ -74,8 +74,7 @@ def _parquet_batches(path: Path) -> Iterator[pa.RecordBatch]:
     data = whole_bytes(path)
     file = ParquetFile(BytesIO(data))
     groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
-    if sum(group.total_byte_size for group in groups) > (limit := max(_LARGEST, _LARGEST_RATIO * len(data))):
-        raise AnynerError(f"{path}: unpacks to more than {limit / 1e9:g} GB")
+    _check_size(path, sum(group.total_byte_size for group in groups), len(data))
     yield from file.iter_batches(batch_size=_ROWS)
 
 
@@ -89,8 +88,17 @@ def _folder_batches(path: Path) -> Iterator[pa.RecordBatch]:
     from pyarrow import ipc
 
     for file in _data_files(path):
-        with ipc.open_stream(BytesIO(whole_bytes(file))) as stream:
-            yield from stream
+        data, unpacked = whole_bytes(file), 0
+        with ipc.open_stream(BytesIO(data)) as stream:
+            for batch in stream:
+                unpacked += batch.nbytes
+                _check_size(file, unpacked, len(data))
+                yield batch
+
+
+def _check_size(path: Path, unpacked: int, packed: int) -> None:
+    if unpacked > (limit := max(_LARGEST, _LARGEST_RATIO * packed)):
+        raise AnynerError(f"{path}: unpacks to more than {limit / 1e9:g} GB")
 
 
 def _data_files(path: Path) -> list[Path]:

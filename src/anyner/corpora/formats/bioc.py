@@ -13,7 +13,7 @@ from typing import Any
 from anyner.corpora.annotation import Claim, annotated, name_of, same_but_white_space
 from anyner.corpora.codeunits import Utf8Places, Utf16Places
 from anyner.corpora.corpus import Format, ProblemLog
-from anyner.corpora.jsonfiles import Item, first_item, json_line
+from anyner.corpora.jsonfiles import Item, after_space, first_item, json_line
 from anyner.corpora.textfiles import BYTE_ORDER_MARK, chunk_writer, whole_text
 from anyner.corpora.textform import TextRules
 from anyner.corpora.xmlfiles import Element, elements
@@ -175,7 +175,7 @@ def _values(text: str, path: Path) -> Iterator[Any]:
     place, end = 0, len(text.rstrip())
     while place < end:
         try:
-            value, place = _DECODER.raw_decode(text, len(text) - len(text[place:].lstrip()))
+            value, place = _DECODER.raw_decode(text, after_space(text, place))
         except (ValueError, RecursionError) as error:
             reason = error.msg if isinstance(error, JSONDecodeError) else "too deep or too large"
             raise AnynerError(f"{path}:{1 + text.count(chr(10), 0, place)}: not valid JSON: {reason}") from None

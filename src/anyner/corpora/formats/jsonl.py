@@ -74,7 +74,7 @@ def document_of(item: dict[str, Any], line: int, log: ProblemLog, reader: TagRea
     text, tokens, tags = item.get("text"), item.get("tokens"), _tags_of_tokens(item)
     if isinstance(text, str) and (not tokens or not _are_strings(tokens)):
         # Prodigy puts tokens beside the text, as objects; entities count characters all the same.
-        bare = Document(text, words=item.get("words", _prodigy_words(tokens)))
+        bare = Document(text, words=_words(item, line, log) or _prodigy_words(tokens))
         in_words = False
     elif isinstance(text, str) and tags is None:
         raise InvalidInputError('both "text" and "tokens": it is unclear which of them the fragments count')
@@ -90,7 +90,16 @@ def document_of(item: dict[str, Any], line: int, log: ProblemLog, reader: TagRea
     return annotated(bare, _claims(item, line, log, in_words), log, in_words=in_words)
 
 
-def _prodigy_words(tokens: object) -> list[Any] | None:
+def _words(item: dict[str, Any], line: int, log: ProblemLog) -> Any:
+    """The boundaries of words; a list of something else is another tool's key."""
+    words = item.get("words")
+    if words is None or (isinstance(words, list) and all(isinstance(word, list) for word in words)):
+        return words
+    log.kept(line, f'"words" is {shown(words)}, not pairs of character positions: left out')
+    return None
+
+
+def _prodigy_words(tokens: object) -> Any:
     """The boundaries of tokens that are objects beside a text."""
     if not isinstance(tokens, list) or not all(isinstance(token, dict) for token in tokens):
         return None
@@ -111,6 +120,10 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and is_unicode(value)
 
 
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+
+
 def _is_name(value: object) -> bool:
     return type(value) is int or _is_text(value)
 
@@ -119,7 +132,8 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], Callable[[Any], Any]]] = {
     "id": (_is_name, str),
     "doc": (_is_name, str),
     "sentence": (lambda value: type(value) is int, int),
-    "coverage": (lambda value: type(value) in {int, float} and 0 <= value <= 1, float),
+    "coverage": (_is_share, float),
+    "unknown": (_is_share, float),
     "before": (_is_text, str),
     "after": (_is_text, str),
     "labels": (lambda value: _are_strings(value) and all(is_unicode(label) and label.strip() for label in value), frozenset),
@@ -247,7 +261,7 @@ def _recognises(_: Path, head: str) -> bool:
     return start.startswith("{") or (start.startswith("[") and start[1:].lstrip().startswith('"'))
 
 
-_RULES = TextRules(scores=True)
+_RULES = TextRules()
 JSONL = Format("jsonl", documents_of, chunk_writer(_text_chunks), _RULES.fit, _recognises, keeps=EVERYTHING, texts=texts_of)
 JSONL_TOKENS = Format(
     "jsonl-tokens",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -133,23 +133,23 @@ def _agrees(region: Region, text: str) -> bool:
 
 
 def _item(document: Document) -> Item:
-    numbered = enumerate(document.entities, 1)
-    results = [result for number, entity in numbered for result in _results_of(entity, number, document.text)]
+    results = list(results_of(document.entities, document.text))
     data = {"text": document.text} | ({"id": document.id} if document.id else {})
     if any(entity.score is not None for entity in document.entities):
         return {"predictions": [{"model_version": "anyner", "result": results}], "data": data}
     return {"annotations": [{"result": results}], "data": data}
 
 
-def _results_of(entity: Entity, number: int, text: str) -> Iterator[Item]:
-    """A region for each fragment, and relations from each to the next."""
-    names = [f"{number}-{place}" for place in range(1, len(entity.fragments) + 1)]
-    score = {} if entity.score is None else {"score": round(entity.score, 6)}
-    for name, (start, end) in zip(names, entity.fragments, strict=True):
-        value = {"start": start, "end": end, "text": text[start:end], "labels": [entity.label]}
-        yield {"id": name, "from_name": "label", "to_name": "text", "type": "labels", "value": value} | score
-    for one, other in pairwise(names):
-        yield {"type": "relation", "from_id": one, "to_id": other, "direction": "right", "labels": [LINK]}
+def results_of(entities: Iterable[Entity], text: str, from_name: str = "label", to_name: str = "text") -> Iterator[Item]:
+    """A region for each fragment, and relations from each to the next. The names are those of the project's tags."""
+    for number, entity in enumerate(entities, 1):
+        names = [f"{number}-{place}" for place in range(1, len(entity.fragments) + 1)]
+        score = {} if entity.score is None else {"score": round(entity.score, 6)}
+        for name, (start, end) in zip(names, entity.fragments, strict=True):
+            value = {"start": start, "end": end, "text": text[start:end], "labels": [entity.label]}
+            yield {"id": name, "from_name": from_name, "to_name": to_name, "type": "labels", "value": value} | score
+        for one, other in pairwise(names):
+            yield {"type": "relation", "from_id": one, "to_id": other, "direction": "right", "labels": [LINK]}
 
 
 def _recognises(_: Path, head: str) -> bool:
@@ -163,7 +163,7 @@ LABEL_STUDIO = Format(
     "label-studio",
     _documents,
     item_writer(_item),
-    TextRules(scores=True).fit,
+    TextRules().fit,
     _recognises,
     keeps=frozenset({"ids", "scores"}),
     signature=True,

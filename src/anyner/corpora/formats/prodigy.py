@@ -44,7 +44,7 @@ PRODIGY = Format(
     "prodigy",
     documents_of,
     line_writer(_item),
-    TextRules(discontinuous=False, scores=True).fit,
+    TextRules(discontinuous=False).fit,
     _recognises,
     keeps=frozenset({"ids", "scores", "words"}),
     signature=True,

@@ -146,7 +146,7 @@ SPACY = Format(
     "spacy",
     _documents,
     _write,
-    TextRules(discontinuous=False, scores=True).fit,
+    TextRules(discontinuous=False).fit,
     _recognises,
     keeps=frozenset({"scores"}),
     signature=True,

@@ -83,7 +83,7 @@ UTF16 = Format(
     "utf16",
     _documents,
     line_writer(_item),
-    TextRules(discontinuous=False, scores=True).fit,
+    TextRules(discontinuous=False).fit,
     _recognises,
     keeps=frozenset({"ids", "scores"}),
     signature=True,
