@@ -7,6 +7,8 @@ from unicodedata import normalize
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tokenizers import Regex, Tokenizer
+from tokenizers.pre_tokenizers import Split
 
 from anyner.encoding import pieces as pieces_module
 from anyner.encoding.pieces import PieceVocabulary, Shortened, plain_form
@@ -122,6 +124,16 @@ def test_long_words_are_not_remembered(any_vocabulary: PieceVocabulary) -> None:
     assert set(any_vocabulary._known) <= {"a" * 100, "knee", "-" * 80}
     assert "knee" in any_vocabulary._known
     assert any_vocabulary.cut(words) == first
+
+
+def test_a_panic_of_the_tokenizer_is_one_line_and_does_not_spoil_it(wordpiece: PieceVocabulary) -> None:
+    tokenizer = Tokenizer.from_str(wordpiece.tokenizer.to_str())
+    tokenizer.pre_tokenizer = Split(Regex("(a+)+$X"), "isolated")
+    vocabulary = PieceVocabulary(tokenizer)
+    with pytest.raises(AnynerError, match=r"^the tokenizer fails on the text: .*retry-limit") as caught:
+        vocabulary.cut(["knee", "a" * 40])
+    assert "\n" not in str(caught.value)
+    assert len(vocabulary.cut(["knee"])) == 1
 
 
 # --- plain forms -----------------------------------------------------------------------------------------------------

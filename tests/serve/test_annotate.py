@@ -50,16 +50,53 @@ def test_corrections_are_training_data_beside_the_train_corpus(folder: Path) -> 
         annotating.store(text, symptom(text.document))
     annotating.store(annotating.texts[0], Document("Pain in hip."))
     again = AnnotationFolder(folder)
-    stored = [again.annotated()[text.name, text.document.text] for text in again.texts[:2]]
+    stored = [again.annotated()[text.document.text] for text in again.texts[:2]]
     assert [[(one.key, one.score) for one in document.entities] for document in stored] == [[], [(("Symptom", ((0, 4),)), None)]]
     splits = read_splits(folder)
     assert [document.text for document in splits.train] == ["Hip pain.", "Pain in knees.", "Pain in hip."]
     (folder / "train.jsonl").unlink()
     assert len(read_splits(folder).train) == 2
-    (folder / "a.txt").write_text("Another text.", encoding="utf-8")
-    changed = AnnotationFolder(folder)
-    changed.store(changed.texts[0], Document("Another text."))
-    assert len(changed.annotated()) == 3, "the annotation of a text that was changed is kept"
+
+
+def test_a_correction_belongs_to_its_text_wherever_that_moves(tmp_path: Path) -> None:
+    file = tmp_path / "notes.jsonl"
+    file.write_text('{"text": "One."}\n{"text": "Two.", "id": "n2"}\n', encoding="utf-8")
+    annotating = AnnotationFolder(tmp_path)
+    for text in annotating.texts:
+        annotating.store(text, symptom(text.document))
+    assert [(one.id, one.text) for one in read_splits(tmp_path).train] == [("", "One."), ("n2", "Two.")]
+    file.write_text('{"text": "New."}\n' + file.read_text(encoding="utf-8"), encoding="utf-8")
+    moved = AnnotationFolder(tmp_path)
+    done = moved.annotated()
+    assert [text.document.text in done for text in moved.texts] == [False, True, True] and not moved.problems
+    for text in moved.texts:
+        moved.store(text, symptom(text.document))
+    assert [document.text for document in read_splits(tmp_path).train] == ["New.", "One.", "Two."]
+
+
+def test_a_changed_text_takes_the_place_of_the_older_one_with_its_id(tmp_path: Path) -> None:
+    texts = {
+        "a.txt": "Pain.",
+        "b.jsonl": '{"text": "One.", "id": "1"}\n{"text": "Two."}\n',
+        "c.jsonl": '{"text": "Three.", "id": 3}',
+    }
+    for name, content in texts.items():
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    before = AnnotationFolder(tmp_path)
+    for text in before.texts:
+        before.store(text, symptom(text.document))
+    for name, content in texts.items():
+        (tmp_path / name).write_text(content.replace(".", "!"), encoding="utf-8")
+    (tmp_path / "d.jsonl").write_text('{"text": "Another.", "id": 3}', encoding="utf-8")
+    changed = AnnotationFolder(tmp_path)
+    assert len(changed.annotated()) == 4, "nothing is lost before the new text is annotated"
+    assert [(problem.line, problem.kept) for problem in changed.problems] == [(line, True) for line in (1, 2, 3, 4)]
+    for text in changed.texts:
+        changed.store(text, symptom(text.document))
+    left = {problem.line for problem in AnnotationFolder(tmp_path).problems}
+    stored = [document.text for document in read_splits(tmp_path).train]
+    assert sorted(stored[line - 1] for line in left) == ["Three.", "Two."], "no id, and an id of two texts"
+    assert len(stored) == 5 + 2
 
 
 def test_what_cannot_be_kept_whole_is_refused(folder: Path) -> None:
@@ -96,7 +133,7 @@ def test_a_kill_loses_nothing_that_was_stored(tmp_path: Path) -> None:
             said += more
         os.close(reading)
         stored = AnnotationFolder(tmp_path).annotated()
-        assert {text.name for text in annotating.texts[: len(said) // 2]} <= {name for name, _ in stored}
+        assert {text.document.text for text in annotating.texts[: len(said) // 2]} <= stored.keys()
         assert all(len(document.entities) == 1 for document in stored.values())
     assert AnnotationFolder(tmp_path).texts == annotating.texts, "what a kill leaves behind is no text"
 

@@ -17,6 +17,7 @@ from served import StandIn, client_of, service_of
 import anyner
 from anyner.corpora.synthetic import synthetic
 from anyner.inference.recognizer import Recognizer
+from anyner.serve.app import create_app
 from anyner.serve.service import Service
 from anyner.serve.settings import ServeSettings
 
@@ -128,6 +129,48 @@ def test_a_chunked_body_is_limited_while_it_is_read() -> None:
 
     answer = asked(lambda client: client.post("/predict", content=body(), headers=JSON), body_bytes=10_000)
     assert answer.status_code == 413 and sent < 20
+
+
+@pytest.mark.parametrize(
+    ("path", "types"),
+    [
+        ("/predict", ["application/json", "application/x-ndjson"]),
+        ("/predict", ["application/x-ndjson", "application/json"]),
+        ("/drawing", ["application/x-ndjson"]),
+        ("/nowhere", ["application/x-ndjson"]),
+    ],
+)
+def test_no_header_lifts_the_limits_of_a_body(path: str, types: list[str]) -> None:
+    headers = [("content-type", one) for one in types]
+    body = json.dumps({"texts": "Ann", "text": "Ann", "entities": []}).encode()
+    answer = asked(lambda client: client.post(path, content=body, headers=headers), body_bytes=len(body) - 1)
+    assert answer.status_code == 413
+    short = asked(lambda client: client.post(path, content=body, headers=headers))
+    assert short.status_code == (415 if path == "/predict" else 404 if path == "/nowhere" else 422)
+
+
+@pytest.mark.parametrize(("headers", "body"), [(JSON, b'{"texts": "Ann"}'), (NDJSON, b'"Ann"\n')])
+def test_a_client_that_stops_reading_ends_its_connection_without_an_error(headers: dict[str, str], body: bytes) -> None:
+    waiting = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receive() -> Any:
+        return waiting.pop() if waiting else await asyncio.sleep(60)
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.body":
+            await asyncio.sleep(60)
+
+    async def talked() -> None:
+        service = service_of(StandIn(), ServeSettings(idle_seconds=0.05))
+        pairs = [(name.encode(), value.encode()) for name, value in headers.items()]
+        scope = {"type": "http", "method": "POST", "path": "/predict", "query_string": b"", "headers": pairs}
+        try:
+            async with asyncio.timeout(10):
+                await create_app(service, service.settings)(scope, receive, send)
+        finally:
+            service.close()
+
+    asyncio.run(talked())
 
 
 def test_slow_bodies_and_too_many_bytes_at_once_are_refused() -> None:

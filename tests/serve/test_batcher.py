@@ -180,6 +180,38 @@ def test_a_text_that_breaks_the_model_fails_alone() -> None:
     asyncio.run(run())
 
 
+class Panic(BaseException):
+    """As `tokenizers` raises where it panics."""
+
+
+class Panicking(StandIn):
+    """Panics in the call and in the work."""
+
+    def stream(self, texts: Iterable[Document], **how: Any) -> Iterator[Document]:
+        documents = list(texts)
+        if any(document.text == "call" for document in documents):
+            raise Panic("in the call")
+        return self._panicking(super().stream(documents, **how))
+
+    def _panicking(self, found: Iterator[Document]) -> Iterator[Document]:
+        for document in found:
+            if document.text == "work":
+                raise Panic("in the work")
+            yield document
+
+
+def test_a_panic_fails_one_request_and_leaves_the_threads() -> None:
+    async def run() -> None:
+        batcher = batcher_of(Panicking(), request_seconds=5.0)
+        for text in ("call", "work"):
+            with pytest.raises(RuntimeError, match=f"^in the {text}$"):
+                await batcher.predict([Document(text)], CALL)
+        assert (await batcher.predict([Document("next")], CALL))[0].text == "next"
+        batcher.close()
+
+    asyncio.run(run())
+
+
 def test_a_wait_collects_texts_and_ends_when_a_batch_is_full() -> None:
     async def run() -> None:
         model = StandIn()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
+from served import StandIn
 from test_app import posted
 
+from anyner.corpora.reading import read
 from anyner.errors import AnynerError
 from anyner.serve.labelstudio import tags_of
 
@@ -27,9 +31,9 @@ def test_tasks_get_regions_and_discontinuous_entities_relations() -> None:
         "results": [
             {
                 "result": [
-                    {**region, "id": "0-0", "value": {"start": 0, "end": 3, "text": "Ann", "labels": ["Pair"]}},
-                    {**region, "id": "0-1", "value": {"start": 8, "end": 11, "text": "Bob", "labels": ["Pair"]}},
-                    {"type": "relation", "from_id": "0-0", "to_id": "0-1", "direction": "right", "labels": []},
+                    {**region, "id": "1-1", "value": {"start": 0, "end": 3, "text": "Ann", "labels": ["Pair"]}},
+                    {**region, "id": "1-2", "value": {"start": 8, "end": 11, "text": "Bob", "labels": ["Pair"]}},
+                    {"type": "relation", "from_id": "1-1", "to_id": "1-2", "direction": "right", "labels": ["discontinuous"]},
                 ],
                 "score": 0.5,
                 "model_version": VERSION,
@@ -37,6 +41,15 @@ def test_tasks_get_regions_and_discontinuous_entities_relations() -> None:
         ],
         "model_version": VERSION,
     }
+
+
+def test_an_accepted_prediction_is_read_as_the_same_entities(tmp_path: Path) -> None:
+    """Label Studio exports an accepted prediction with the results it was given."""
+    (prediction,) = posted({"tasks": [{"data": {"text": "Ann met Bob"}}]}).json()["results"]
+    task = {"id": 7, "data": {"text": "Ann met Bob"}, "annotations": [{"result": prediction["result"]}]}
+    (tmp_path / "export.json").write_text(json.dumps([task]), encoding="utf-8")
+    corpus = read(tmp_path / "export.json")
+    assert (corpus.documents[0].entities, corpus.problems) == (StandIn().predict("Ann met Bob").entities, ())
 
 
 def test_without_a_config_all_labels_and_the_names_of_their_template() -> None:

@@ -322,6 +322,26 @@ def test_a_folder_is_annotated(open_page: Callable[..., Page], folder: Path) -> 
     chosen_is(page, "do")
 
 
+def test_a_text_is_stored_only_once_it_is_there(open_page: Callable[..., Page], folder: Path) -> None:
+    """Save and next is pressed again while the drawing of the next text is under way."""
+    page = open_page("/folder/")
+    page.click("#texts [aria-label^=cells]")
+    page.wait_for_selector("#texts [aria-current][aria-label^=cells]")
+    shown = page.locator("#list .entity").count()
+    page.evaluate(
+        """() => {
+          const { fetch } = window, late = new Promise(done => setTimeout(done, 1_000));
+          window.fetch = async (path, ...how) => { if (path === "drawing") await late; return fetch(path, ...how); };
+        }"""
+    )
+    with page.expect_response("**/annotate/texts/1"):
+        page.click("#save")
+    page.click("#save")
+    page.wait_for_selector("#texts [aria-current][aria-label^=plain]")
+    (document,) = anyner.read(folder / "annotations.jsonl").documents
+    assert document.id == "cells.txt" and len(document.entities) == shown > 0
+
+
 @pytest.mark.parametrize(("path", "looks"), [("/page/", [("light", 1000), ("dark", 360)]), ("/folder/", [("light", 360)])])
 def test_no_serious_accessibility_violation(open_page: Callable[..., Page], path: str, looks: list[tuple[Any, int]]) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="accessibility is not tested: no axe").Axe()

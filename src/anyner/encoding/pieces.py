@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -137,7 +138,8 @@ class PieceVocabulary:
                 yield self._fitting(word, pieces)
 
     def _tokenized(self, words: Sequence[str]) -> list[Pieces]:
-        encodings = self.tokenizer.encode_batch([" " + word for word in words], add_special_tokens=False)
+        with _library_errors("the tokenizer fails on the text"):
+            encodings = self.tokenizer.encode_batch([" " + word for word in words], add_special_tokens=False)
         return [tuple(encoding.ids) or (self.frame.unknown,) for encoding in encodings]
 
     def _fitting(self, word: str, pieces: Pieces) -> Pieces:
@@ -174,13 +176,20 @@ class PieceVocabulary:
         plain = read_json(path, MOST_BYTES, "not a tokenizer")
         check_tokenizer(plain, str(path))
         settings = tokenizer_settings(folder)
-        try:
+        with _library_errors(f"{path}: not a tokenizer"):
             tokenizer = Tokenizer.from_str(json.dumps(plain, ensure_ascii=False))  # from the checked content: the file may change
             return cls(tokenizer, *(_special_piece(tokenizer, settings.get(key)) for key in ("pad_token", "unk_token")))
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as error:  # the library raises a bare Exception, and where it panics a BaseException
-            raise AnynerError(f"{path}: not a tokenizer: {first_line(error)}") from None
+
+
+@contextmanager
+def _library_errors(what: str) -> Iterator[None]:
+    """Turns what the library raises into an `AnynerError`: a bare Exception, or a BaseException where it panics."""
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:
+        raise AnynerError(f"{what}: {first_line(error)}") from None
 
 
 def tokenizer_settings(folder: Path) -> dict[str, Any]:

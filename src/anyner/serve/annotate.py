@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,7 +32,7 @@ _AT_ONCE = 64
 
 @dataclass(frozen=True, slots=True)
 class FolderText:
-    """One text of a folder. Its name is the file's, with a number where the file holds several."""
+    """One text of a folder. Its name is for people: the file's, with a number where the file holds several."""
 
     name: str
     document: Document
@@ -40,7 +41,8 @@ class FolderText:
 class AnnotationFolder:
     """The texts of a folder (`*.txt`, and documents of `*.jsonl`) and the corrections in its `annotations.jsonl`.
 
-    Files named train, dev or test are corpora that are already annotated, and are left alone.
+    A correction belongs to its text, wherever that is in the folder. Files named train, dev or test are corpora that are already
+    annotated, and are left alone.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -48,20 +50,26 @@ class AnnotationFolder:
         if not self.folder.is_dir():
             raise AnynerError(f"{self.folder}: no such folder")
         self.problems: list[Problem] = []
-        """Met in the files of texts."""
+        """Met in the files of texts, and corrections whose text is no longer in them."""
         self.texts = tuple(_texts(self.folder, self.problems))
         if not self.texts:
             raise AnynerError(f"{self.folder}: has no texts to annotate (*.txt, *.jsonl)")
         self._lock = threading.Lock()
-        self.annotated()  # a file that cannot be read whole is told before anybody works on it
+        self._current = {text.document.text for text in self.texts}
+        self._ids = Counter(text.document.id for text in self.texts)
+        gone = "the annotated text is no longer in the folder; training still uses it"
+        # read at once: a file that cannot be read whole is told before anybody works on it
+        for number, document in enumerate(self._stored(), 1):
+            if document.text not in self._current:
+                self.problems.append(Problem(str(self.path), number, gone, kept=True))
 
     @property
     def path(self) -> Path:
         return self.folder / ANNOTATIONS
 
-    def annotated(self) -> dict[tuple[str, str], Document]:
-        """The corrected documents by name and text."""
-        return {(document.id, document.text): document for document in self._stored()}
+    def annotated(self) -> dict[str, Document]:
+        """The corrected documents by text."""
+        return {document.text: document for document in self._stored()}
 
     def _stored(self) -> tuple[Document, ...]:
         if not self.path.exists():
@@ -73,14 +81,18 @@ class AnnotationFolder:
 
     def store(self, text: FolderText, document: Document) -> None:
         """Keeps the corrected document; when this returns it is on the disk, and before that the old file is."""
-        stored = replace(text.document, id=text.name, entities=tuple(replace(entity, score=None) for entity in document.entities))
+        stored = replace(text.document, entities=tuple(replace(entity, score=None) for entity in document.entities))
         with self._lock:
-            others = [one for one in self._stored() if (one.id, one.text) != (stored.id, stored.text)]
+            others = [one for one in self._stored() if one.text != stored.text and not self._older(one, stored)]
             waiting = self.path.with_name(f".{ANNOTATIONS}.new")
             write([*others, stored], waiting, "jsonl")
             _to_disk(waiting)
             waiting.replace(self.path)
             _to_disk(self.folder)
+
+    def _older(self, one: Document, new: Document) -> bool:
+        """Whether one has an older text of the same document: the id is the same, and no other text has it."""
+        return bool(new.id) and one.id == new.id and self._ids[new.id] == 1 and one.text not in self._current
 
 
 def _texts(folder: Path, problems: list[Problem]) -> Iterator[FolderText]:
@@ -99,8 +111,10 @@ def _texts(folder: Path, problems: list[Problem]) -> Iterator[FolderText]:
         problems += corpus.problems
         for number, document in enumerate(corpus, 1):
             if document.text.strip():
-                name = path.name if path.suffix == ".txt" else f"{path.name} {number}"
-                yield FolderText(name, document)
+                if path.suffix == ".txt":
+                    yield FolderText(path.name, replace(document, id=path.name))
+                else:
+                    yield FolderText(f"{path.name} {number}", document)
 
 
 def _to_disk(path: Path) -> None:
@@ -186,7 +200,7 @@ def annotation_routes(folder: AnnotationFolder, service: Service) -> APIRouter:
                 sure.update(await order(folder, service))
         done = await asyncio.to_thread(folder.annotated)
         return [
-            {"id": number, "name": text.name, "sure": sure[number], "done": (text.name, text.document.text) in done}
+            {"id": number, "name": text.name, "sure": sure[number], "done": text.document.text in done}
             for number, text in ((number, folder.texts[number]) for number in sure)
         ]
 
@@ -194,7 +208,7 @@ def annotation_routes(folder: AnnotationFolder, service: Service) -> APIRouter:
     async def text(number: int) -> dict[str, Any]:
         """A text with its corrected entities, else those it came with, else predicted ones."""
         own = text_of(number)
-        stored = (await asyncio.to_thread(folder.annotated)).get((own.name, own.document.text))
+        stored = (await asyncio.to_thread(folder.annotated)).get(own.document.text)
         if stored is not None or own.document.entities:
             return answer(number, stored or own.document, stored is not None)
         (found,) = await service.predict([own.document], Choices())

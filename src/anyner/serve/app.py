@@ -15,7 +15,7 @@ from anyner import __version__
 from anyner.errors import AnynerError
 from anyner.serve.annotate import AnnotationFolder, annotation_routes
 from anyner.serve.answers import error_answer, fitted, json_answer, plain
-from anyner.serve.gate import NDJSON, Gate
+from anyner.serve.gate import NDJSON, NDJSON_PATH, Gate, media_type
 from anyner.serve.labelstudio import (
     LabelStudioAnswer,
     LabelStudioRequest,
@@ -109,7 +109,7 @@ def _add_predict(app: FastAPI, service: Service) -> None:
     }
 
     @app.post(
-        "/predict",
+        NDJSON_PATH,
         response_model=PredictAnswer | LabelStudioAnswer,
         responses={**lines, **refusals()},
         openapi_extra={"requestBody": {"required": True, "content": content}, "parameters": _query_parameters()},
@@ -119,7 +119,7 @@ def _add_predict(app: FastAPI, service: Service) -> None:
 
         The settings of NDJSON are query parameters, thresholds and options as JSON.
         """
-        if media_type(request) == NDJSON:
+        if media_type(request.headers.raw) == NDJSON:
             return NdjsonAnswer(service, choices_in_query(request))
         if request.query_params:
             raise RefusedError(422, f"query: with JSON the settings belong in the body, got {next(iter(request.query_params))!r}")
@@ -156,14 +156,10 @@ def _add_setup(app: FastAPI, service: Service) -> None:
         return json_answer({"model_version": version_of(service.named(None), service.recognizer(None))})
 
 
-def media_type(request: Request) -> str:
-    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-
 async def json_body(request: Request) -> Any:
     """The body of a request, which must be JSON."""
-    if media_type(request) != "application/json":
-        raise RefusedError(415, f"send Content-Type: application/json, got {media_type(request)!r}")
+    if (given := media_type(request.headers.raw)) != "application/json":
+        raise RefusedError(415, f"send Content-Type: application/json, got {given!r}")
     try:
         return json.loads(await request.body())
     except (ValueError, RecursionError) as error:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from anyner.document import Document
+from anyner.errors import first_line
 from anyner.inference.recognizer import Recognizer
 from anyner.serve.metrics import Metrics
 from anyner.serve.refusal import RefusedError
@@ -182,9 +183,9 @@ class Batcher:
                 raise _NobodyWaitsError
 
         started = time.perf_counter()
-        found = self.recognizer.stream([text.document for text in texts], progress=go_on, **texts[0].job.call.chosen)
         done = 0
         try:
+            found = self.recognizer.stream([text.document for text in texts], progress=go_on, **texts[0].job.call.chosen)
             for text, document in zip(texts, found, strict=True):
                 text.job.found[text.place] = document
                 done += 1
@@ -192,9 +193,9 @@ class Batcher:
                     self._settle(text.job, None)
         except _NobodyWaitsError:
             return
-        except Exception as error:
+        except BaseException as error:  # a panic in Rust is no Exception, and must not end the thread either
             if len(texts) == 1:
-                self._settle(texts[0].job, error)
+                self._settle(texts[0].job, error if isinstance(error, Exception) else RuntimeError(first_line(error)))
                 return
             for text in texts[done:]:  # one of them must not fail the others
                 self._run([text])

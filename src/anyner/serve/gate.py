@@ -8,7 +8,7 @@ import binascii
 import hmac
 import json
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 
 from anyner.errors import printable
@@ -25,6 +25,12 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 OPEN_PATHS = frozenset({"/health", "/ready"})
 """Asked by what watches over the server, which has no key."""
 NDJSON = "application/x-ndjson"
+NDJSON_PATH = "/predict"
+"""The only route that reads NDJSON."""
+
+
+class _UnreadError(Exception):
+    """The client does not read its answer."""
 
 
 class Gate:
@@ -44,11 +50,16 @@ class Gate:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-            async with asyncio.timeout(self._settings.idle_seconds):  # a client that does not read holds its answer in memory
-                await send(message)
+            try:
+                async with asyncio.timeout(self._settings.idle_seconds):  # a client that does not read holds its answer in memory
+                    await send(message)
+            except TimeoutError:
+                raise _UnreadError from None
 
         try:
             await self._admitted(scope, receive, counted)
+        except* _UnreadError:  # alone, or in the group of NDJSON's tasks
+            pass
         finally:
             path = getattr(scope.get("route"), "path", "other")
             self._metrics.request(path, status, time.perf_counter() - started)
@@ -59,7 +70,7 @@ class Gate:
         try:
             self._check_host(headers)
             self._check_key(scope["path"], headers)
-            if media_type(headers) == NDJSON:
+            if scope["path"] == NDJSON_PATH and media_type(scope["headers"]) == NDJSON:
                 await self._app(scope, receive, send)
                 return
             if int(headers.get(b"content-length", b"0")) > self._settings.body_bytes:
@@ -124,8 +135,14 @@ def has_body(headers: dict[bytes, bytes]) -> bool:
     return b"transfer-encoding" in headers or headers.get(b"content-length", b"0") != b"0"
 
 
-def media_type(headers: dict[bytes, bytes]) -> str:
-    return headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip().lower()
+def media_type(headers: Sequence[tuple[bytes, bytes]]) -> str:
+    """The media type of a body; none if a request states several, as the gate and a route must not read different ones.
+
+    >>> media_type([(b"content-type", b"Application/JSON; charset=utf-8")])
+    'application/json'
+    """
+    given = [value for name, value in headers if name == b"content-type"]
+    return given[0].decode("latin-1").partition(";")[0].strip().lower() if len(given) == 1 else ""
 
 
 def host_name(host: str) -> str:

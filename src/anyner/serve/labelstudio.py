@@ -5,15 +5,15 @@ Label Studio has no discontinuous regions: every fragment becomes a region, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 from xml.etree import ElementTree
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from anyner.document import Document, Entity
+from anyner.corpora.formats.label_studio import results_of
+from anyner.document import Document
 from anyner.errors import AnynerError
 from anyner.inference.recognizer import Recognizer
 
@@ -118,24 +118,7 @@ def predictions(found: Sequence[Document], tags: Tags, version: str) -> dict[str
 
 def _prediction(document: Document, tags: Tags, version: str) -> dict[str, Any]:
     entities = [entity for entity in document.entities if tags.labels is None or entity.label in tags.labels]
-    regions = [region for number, entity in enumerate(entities) for region in _regions(entity, document.text, number, tags)]
+    regions = list(results_of(entities, document.text, tags.from_name, tags.to_name))
     scores = [entity.score for entity in entities if entity.score is not None]
     sure = {"score": round(min(scores), 6)} if scores else {}
     return {"result": regions, **sure, "model_version": version}
-
-
-def _regions(entity: Entity, text: str, number: int, tags: Tags) -> Iterator[dict[str, Any]]:
-    """A region for each fragment, with the relations that join it to the next."""
-    ids = [f"{number}-{place}" for place in range(len(entity.fragments))]
-    for one, (start, end) in zip(ids, entity.fragments, strict=True):
-        value = {"start": start, "end": end, "text": text[start:end], "labels": [entity.label]}
-        region: dict[str, Any] = {
-            "id": one,
-            "from_name": tags.from_name,
-            "to_name": tags.to_name,
-            "type": "labels",
-            "value": value,
-        }
-        yield region if entity.score is None else {**region, "score": round(entity.score, 6)}
-    for one, other in pairwise(ids):
-        yield {"type": "relation", "from_id": one, "to_id": other, "direction": "right", "labels": []}

@@ -38,10 +38,11 @@ async function attempt(work) {
 
 // ---- predict and draw
 
-async function show(text, entities, corrected, signal) {
+async function show(text, entities, corrected, signal, opened = () => {}) {
   const known = [...new Set([...(model()?.labels ?? []), ...added])];
   const laid = await ask("drawing", { text, entities: entities.map(plain), labels: known }, { signal });
   if (signal?.aborted) return;
+  opened();
   answer = laid;
   state = { text, shown: box.value, entities: laid.entities, corrected };
   render();
@@ -350,24 +351,29 @@ function renderTexts() {
 
 async function store() {
   await queue;
-  const stored = await ask(`annotate/texts/${current}`, { entities: state.entities.map(({ label, fragments }) => ({ label, fragments })) }, { method: "PUT" });
-  state = { ...state, corrected: false };
-  texts = texts.map(one => one.id === current ? { ...one, done: stored.done } : one);
+  if (current === null || !ready()) throw new Error("The text is still being read: try again.");
+  const id = current, sent = state;
+  const stored = await ask(`annotate/texts/${id}`, { entities: sent.entities.map(({ label, fragments }) => ({ label, fragments })) }, { method: "PUT" });
+  await queue; // an edit of the meantime is not stored
+  if (state === sent) state = { ...state, corrected: false };
+  texts = texts.map(one => one.id === id ? { ...one, done: stored.done } : one);
   say(`${stored.name} saved.`);
 }
 
 async function go(id) {
   await attempt(async () => {
     await queue;
-    if (state.corrected && current !== null) await store();
-    const signal = begin(), { text, entities } = await ask(`annotate/texts/${id}`);
-    current = id;
-    history = [];
-    steps = [];
-    box.value = text;
-    state = { ...state, text, entities: [] };
-    choose([], null);
-    await show(text, entities, false, signal);
+    while (state.corrected && current !== null) await store();
+    const signal = begin(), { text, entities } = await ask(`annotate/texts/${id}`, undefined, { signal });
+    if (signal.aborted) return;
+    // Until its drawing is here, the text before it stays, whole: it can still be changed and stored.
+    await show(text, entities, false, signal, () => {
+      current = id;
+      history = [];
+      steps = [];
+      box.value = text;
+      choose([], null);
+    });
   });
   renderTexts();
 }
