@@ -254,6 +254,14 @@ def test_a_fold_augments_its_own_training_documents() -> None:
         assert own.soft_labels == (*soft[:30], *[None] * own.augmented)
 
 
+def test_it_is_refused_in_several_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    for call in (lambda: cross_validate(FEW, tmp_path / "out", 2), lambda: train_fold(FEW, tmp_path / "out", 2, 1)):
+        with pytest.raises(AnynerError, match=r"^cross-validation runs in one process .* start it without torchrun"):
+            call()
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_fold_without_entities_is_refused_before_training() -> None:
     documents = [document("one"), Document("two"), document("three"), Document("four")]
     with pytest.raises(AnynerError, match="fold 2 of 2 has no entity: use fewer folds"):

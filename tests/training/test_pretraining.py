@@ -122,6 +122,40 @@ def test_after_a_signal_the_next_call_goes_on_as_if_nothing_had_been(
     assert files[0] == files[1] and not (tmp_path / "out/checkpoint.safetensors").exists()
 
 
+@pytest.mark.parametrize("renamed", [1, 2, 3])
+def test_a_kill_while_the_files_are_put_in_place_leaves_no_encoder_and_the_next_call_goes_on(
+    tiny: Callable[..., Recipe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, renamed: int
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    out, replace = tmp_path / "out", Path.replace
+
+    def dying(path: Path, target: Path) -> Path:
+        if target.parent == out and len([*out.glob("*.json"), *out.glob("*.safetensors")]) == renamed:
+            raise Killed
+        return replace(path, target)
+
+    recipe = tiny("data.synthetic.sentences=8", *FAST)
+    with monkeypatch.context() as killing:
+        killing.setattr(Path, "replace", dying)
+        with pytest.raises(Killed):
+            pretrain(recipe, out, epochs=1)
+    assert not (out / "config.json").exists()
+    pretrain(recipe, out, epochs=1)
+    names = {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
+    assert {path.name for path in out.iterdir()} == names
+    with pytest.raises(AnynerError, match="not an empty folder"):
+        pretrain(recipe, out, epochs=1)
+
+
+def test_it_is_refused_in_several_processes(tiny: Callable[..., Recipe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(AnynerError, match=r"^pre-training runs in one process .* start it without torchrun"):
+        pretrain(tiny(), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_full_disk_is_one_line_and_leaves_nothing(
     tiny: Callable[..., Recipe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

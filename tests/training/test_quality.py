@@ -50,6 +50,23 @@ def test_what_makes_no_sense_is_refused(tiny: Tiny, tmp_path: Path) -> None:
     assert not (tmp_path / "m").exists()
 
 
+def test_best_without_entities_is_told_before_anything_is_trained(
+    tiny: Tiny, written: Callable[[Path, list[Document]], str], tmp_path: Path
+) -> None:
+    plain = written(tmp_path / "plain.jsonl", [Document(f"text number {number}") for number in range(12)])
+    recipe = tiny("data.synthetic=null", f"data.train={plain}", f"data.dev={plain}")
+    with pytest.raises(AnynerError, match=r"^data\.train has no entity: there is nothing to learn$"):
+        train(recipe, tmp_path / "m", quality="best")
+    assert not (tmp_path / "m").exists()
+
+
+def test_best_is_refused_in_several_processes(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(AnynerError, match=r"^the quality best runs in one process .* start it without torchrun"):
+        train(tiny(), tmp_path / "m", quality="best")
+    assert not (tmp_path / "m").exists()
+
+
 def test_best_goes_through_its_stages_and_a_second_call_repeats_none(
     tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,7 +25,8 @@ from anyner.training.auto import completed, told
 from anyner.training.checkpoint import has_checkpoint
 from anyner.training.config import Recipe, RefitConfig
 from anyner.training.data.augmentation import augmented
-from anyner.training.data.splits import Corpora, Splits, dev_passages, split_data
+from anyner.training.data.splits import Corpora, Splits, dev_passages, plain_of, split_data
+from anyner.training.processes import check_one_process
 from anyner.training.progress import Listener
 from anyner.training.run import run
 from anyner.training.side_by_side import gpus, side_by_side
@@ -166,6 +167,7 @@ class Folds:
     @classmethod
     def of(cls, recipe: Recipe, output: Path, count: int, listener: Listener) -> Folds:
         """Reads the data. Everything that can be refused is refused here, before any training."""
+        check_one_process("cross-validation")
         if recipe.refit is not None:
             raise AnynerError("the recipe already has `refit`: there is nothing left to cross-validate")
         for name in (REFIT, SOFT_LABELS, CONFIG, RECIPE):
@@ -232,6 +234,5 @@ def fold_numbers(documents: Sequence[Document], folds: int) -> tuple[int, ...]:
 
 def _hash_of(splits: Splits) -> str:
     """The same for the same documents on the same side, with the same soft labels."""
-    sides = [[[one.to_json(), one.words, one.before, one.after] for one in side] for side in (splits.train, splits.dev)]
-    soft = [one and [one.covers_discontinuous, [entity.to_json() for entity in one.entities]] for one in splits.soft_labels]
+    sides, soft = [list(map(plain_of, side)) for side in (splits.train, splits.dev)], list(map(plain_of, splits.soft_labels))
     return hashlib.sha256(json.dumps([sides, soft]).encode()).hexdigest()

@@ -22,12 +22,12 @@ from anyner.corpora.joining import source_documents
 from anyner.document import Document
 from anyner.encoding.config import EncoderConfig
 from anyner.encoding.encoder import Encoder
-from anyner.encoding.pieces import PieceVocabulary
+from anyner.encoding.pieces import TOKENIZER_SETTINGS, PieceVocabulary
 from anyner.encoding.pretrained import is_encoder_half
 from anyner.errors import AnynerError
 from anyner.inference.batching import batches
 from anyner.inference.torch_runtime import arithmetic
-from anyner.storage.files import room_for
+from anyner.storage.files import CONFIG, WEIGHTS, room_for
 from anyner.text.config import TextConfig
 from anyner.text.windows import Pieces, words_of
 from anyner.training.auto import completed
@@ -43,7 +43,7 @@ from anyner.training.config import Recipe
 from anyner.training.data.splits import Corpora, split_data
 from anyner.training.encoder import starting_encoder
 from anyner.training.optimizer import adamw, schedule, set_rates
-from anyner.training.processes import LOCK, Interrupted, StopRequest, locked
+from anyner.training.processes import LOCK, Interrupted, StopRequest, check_one_process, locked
 from anyner.training.progress import Listener, clock
 
 IGNORED = -100
@@ -61,6 +61,8 @@ _HELD_OUT = 0.02
 """Share of the windows for measuring accuracy."""
 _HEAD_LR = 1e-3
 """Learning rate of the masked language modelling head, which is new and not kept."""
+_UNFINISHED = frozenset({LOCK, WEIGHTS, "tokenizer.json", TOKENIZER_SETTINGS})
+"""All that a killed call may leave besides a checkpoint: config.json is put in place last."""
 
 Words = tuple[Pieces, ...]
 
@@ -80,9 +82,10 @@ def pretrain(
 
     Texts of dev and test are not read, so their scores stay valid. An interrupted call continues when it is repeated.
     """
+    check_one_process("pre-training")
     listener = listener or Listener()
     with locked(folder):
-        if not has_checkpoint(folder) and any(path.name != LOCK for path in folder.iterdir()):
+        if not has_checkpoint(folder) and any(path.name not in _UNFINISHED for path in folder.iterdir()):
             raise AnynerError(f"{folder} is not an empty folder: choose another output folder")
         corpora = Corpora.read(recipe.data)
         recipe = completed(recipe, corpora)
@@ -96,7 +99,7 @@ def pretrain(
             whole = Path(temporary) / "encoder"
             loop.encoder.cpu().save_pretrained(whole)
             loop.vocabulary.save(whole)
-            for path in sorted(whole.iterdir()):
+            for path in sorted(whole.iterdir(), key=lambda path: path.name == CONFIG):
                 path.replace(folder / path.name)
         remove_checkpoint(folder)  # from now on the folder is complete
     return Pretrained(folder, loop.words, accuracy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import signal
@@ -95,6 +96,12 @@ def others_watched() -> Iterator[None]:
         if not _LOST.search(str(error)):
             raise
         raise AnynerError("another process of this training ended: its own message says why") from error
+
+
+def check_one_process(what: str) -> None:
+    """Refuses several processes, which only the training of one model can be split among."""
+    if os.environ.get("WORLD_SIZE", "1") != "1":  # as torchrun and accelerate launch set it
+        raise AnynerError(f"{what} runs in one process and finds the GPUs itself: start it without torchrun or accelerate launch")
 
 
 def is_main_process() -> bool:

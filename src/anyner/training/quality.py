@@ -22,8 +22,9 @@ from anyner.training.cross_validation import REFIT, SOFT_LABELS, cross_validate,
 from anyner.training.data.splits import Corpora, split_data
 from anyner.training.estimate import about, estimate
 from anyner.training.pretraining import EPOCHS, pretrain
+from anyner.training.processes import check_one_process
 from anyner.training.progress import Listener
-from anyner.training.run import TrainingResult, run
+from anyner.training.run import TrainingResult, check_entities, run
 from anyner.training.side_by_side import gpus
 
 Quality = Literal["fast", "standard", "best"]
@@ -56,6 +57,7 @@ def train(
 
 def _in_stages(recipe: Recipe, folder: Path, texts: Sequence[Document], listener: Listener) -> TrainingResult:
     """A repeated call goes on where the one before was stopped; a stage that is done is not repeated."""
+    check_one_process("the quality best")
     if recipe.refit is not None:
         raise AnynerError("the quality best finds the epoch and thresholds itself: remove `refit` from the recipe")
     if (folder / CONFIG).is_file() and not has_checkpoint(folder):
@@ -84,6 +86,7 @@ def _in_stages(recipe: Recipe, folder: Path, texts: Sequence[Document], listener
 def _plan(recipe: Recipe, corpora: Corpora, texts: Sequence[Document], *, adapts: bool, done: Mapping[str, bool]) -> str:
     """The stages, each with its estimated time or that it is done."""
     data = split_data(corpora, recipe.data, recipe.text)
+    check_entities(data, scores_dev=False)  # the folds find the best epoch and thresholds
     found = estimate(recipe, data)
     epochs, on_all = recipe.training.epochs, found.training * (len(data.train) + len(data.dev)) / len(data.train)
     in_turn = -(-FOLDS // max(1, len(gpus())))

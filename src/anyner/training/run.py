@@ -89,7 +89,7 @@ def run(
             data = replace(data, dev=dev)
         check_recipe(folder, recipe, resume)
         training, refit = recipe.training, recipe.refit
-        _check_entities(recipe, data)
+        check_entities(data, scores_dev=recipe.refit is None)
         recognizer, examples, check = build(recipe, data, _keep(folder, recipe, data, listener, accelerator))
         recognizer.model.to(accelerator.device)
         _report(listener, recipe, data, recognizer, check)
@@ -243,11 +243,11 @@ def _claim(folder: Path, resume: bool, accelerator: Accelerator, held: ExitStack
         raise refused
 
 
-def _check_entities(recipe: Recipe, data: Splits) -> None:
+def check_entities(data: Splits, *, scores_dev: bool) -> None:
     found = f"; {summary(data.problems)}" if data.problems else ""  # entities that the readers dropped may be the reason
     if not any(document.entities for document in data.train):
         raise AnynerError(f"data.train has no entity: there is nothing to learn{found}")
-    if recipe.refit is None and not any(document.entities for document in data.dev):
+    if scores_dev and not any(document.entities for document in data.dev):
         raise AnynerError(f"data.dev has no entity: it is needed to find the best epoch and thresholds{found}")
 
 

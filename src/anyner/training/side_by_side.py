@@ -12,7 +12,6 @@ from queue import Empty
 from typing import NamedTuple, Protocol
 
 import torch
-from accelerate import PartialState
 
 from anyner.errors import AnynerError
 from anyner.training.processes import Interrupted, StopRequest
@@ -35,9 +34,7 @@ class _Line(NamedTuple):
 
 
 def gpus() -> list[str]:
-    """As CUDA_VISIBLE_DEVICES names them. None where several processes train one model: the GPUs are theirs already."""
-    if PartialState().num_processes > 1:
-        return []
+    """As CUDA_VISIBLE_DEVICES names them."""
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     return named.split(",") if named else list(map(str, range(torch.cuda.device_count())))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Iterable
 from dataclasses import fields, replace
@@ -98,6 +100,27 @@ def test_only_a_whole_file_of_the_same_examples_fits(tmp_path: Path) -> None:
     assert fitting(path, "this") is not None and fitting(path, "that") is None
     path.write_bytes(path.read_bytes()[:-20])
     assert fitting(path, "this") is None
+
+
+def test_the_hash_of_the_data_is_the_same_in_every_process() -> None:
+    """Sets of labels have another order in each."""
+    code = """
+from types import SimpleNamespace
+from anyner.document import Document
+from anyner.training.config import Recipe
+from anyner.training.data.example_file import hash_of_data
+from anyner.training.data.splits import Splits
+recipe = Recipe.of({"data": {"synthetic": {}}}, "recipe")
+documents = (Document("a text", labels=frozenset(map(str, range(20))), doc="\\ud800"),)
+vocabulary = SimpleNamespace(tokenizer=SimpleNamespace(to_str=lambda: "vocabulary"))
+print(hash_of_data(recipe, Splits(documents, (), ()), vocabulary))
+"""
+    hashes = set()
+    for seed in "12":
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+        hashes.add(done.stdout)
+    assert len(hashes) == 1
 
 
 def test_a_training_from_a_file_is_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

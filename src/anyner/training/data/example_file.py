@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import accumulate, chain, islice, pairwise
@@ -17,7 +18,7 @@ from anyner.errors import AnynerError
 from anyner.storage.files import write_whole
 from anyner.text.windows import Window
 from anyner.training.config import Recipe
-from anyner.training.data.splits import Splits
+from anyner.training.data.splits import Splits, plain_of
 from anyner.version import __version__
 
 EXAMPLES = "examples.arrow"
@@ -88,7 +89,7 @@ def hash_of_data(recipe: Recipe, data: Splits, vocabulary: PieceVocabulary) -> s
     """The same for the same recipe, training documents, soft labels and tokenizer."""
     digest = blake2b(f"{__version__}\x1f{recipe.to_yaml()}\x1f{vocabulary.tokenizer.to_str()}".encode(), digest_size=16)
     for one in chain(data.train, data.soft_labels):
-        digest.update(repr(one).encode(errors=_HALF))
+        digest.update(json.dumps(plain_of(one)).encode())
     return digest.hexdigest()
 
 

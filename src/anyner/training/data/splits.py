@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
+from typing import Any
 
 from anyner.corpora.corpus import Corpus, Problem
 from anyner.corpora.joining import joined, source_documents
@@ -31,6 +32,13 @@ class DocumentSoftLabels:
     """Their scores are probabilities."""
     covers_discontinuous: bool
     """Whether any of the models could predict discontinuous entities."""
+
+
+def plain_of(one: Document | DocumentSoftLabels | None) -> list[Any] | None:
+    """All of it for a hash, as JSON: its order, unlike that of `repr`, is the same in every process."""
+    if isinstance(one, Document):
+        return [one.to_json(), one.words, one.before, one.after]
+    return None if one is None else [one.covers_discontinuous, [entity.to_json() for entity in one.entities]]
 
 
 @dataclass(frozen=True, slots=True)
