@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import onnx
@@ -16,6 +17,7 @@ from anyner.corpora.synthetic import synthetic
 from anyner.errors import AnynerError
 from anyner.storage.graph import INDEX, graph_of
 from anyner.storage.save import save
+from anyner.training.progress import Listener
 
 TEXT = " ".join(one.text for one in synthetic(8, contiguous=True))
 BLOCKED = """
@@ -70,6 +72,24 @@ def test_a_graph_holds_no_weights_and_holds_for_all_weights(copied: Path) -> Non
     assert [one.key for one in found] == [one.key for one in expected]
     assert [one.score for one in found] == pytest.approx([one.score for one in expected], abs=1e-5)
     assert [one.score for one in found] != pytest.approx([one.score for one in before], abs=1e-5)
+
+
+@pytest.mark.parametrize("fails", ["optimizer.optimize", "ir.save"])
+def test_an_export_that_fails_is_one_line_and_leaves_no_graph(
+    copied: Path, export_after_training: Callable[..., None], monkeypatch: pytest.MonkeyPatch, fails: str
+) -> None:
+    """Whatever fails in it: the training is over and its model is good."""
+
+    def failing(*_: object, **__: object) -> None:
+        raise RuntimeError("a pass failed\nand more")
+
+    monkeypatch.setattr(f"anyner.export.graph.{fails}", failing)
+    lines: list[str] = []
+    listener = Listener()
+    monkeypatch.setattr(listener, "note", lines.append)
+    export_after_training(copied, listener)
+    assert lines == ["note: not exported for prediction without torch: the model cannot be exported: a pass failed"]
+    assert graph_of(copied) is None
 
 
 def test_a_graph_of_other_settings_is_not_used(copied: Path) -> None:

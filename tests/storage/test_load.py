@@ -4,6 +4,7 @@ import hashlib
 import json
 import pickle
 import socket
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from anyner.errors import AnynerError
 from anyner.inference.recognizer import Recognizer
 from anyner.storage import format as format_module
 from anyner.storage.load import find, load
+from anyner.storage.weights import Weights
 from anyner.text.config import TextConfig
 
 
@@ -233,6 +235,20 @@ def test_weights_too_many_or_too_few_are_named(copied: Path, extra: bool) -> Non
     save_file(weights, path)
     wanted = "head.surplus is unexpected" if extra else "head.span_scores.linear.bias is missing"
     assert wanted in message_of(copied)
+
+
+def test_weights_are_never_all_in_memory_twice(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[weakref.ref[Any]] = []
+    whole = Weights.__getitem__
+
+    def watched(weights: Weights, name: str) -> Any:
+        assert sum(one() is not None for one in read) <= 1
+        read.append(weakref.ref(array := whole(weights, name)))
+        return array
+
+    monkeypatch.setattr(Weights, "__getitem__", watched)
+    load(copied, "cpu", runtime="torch")
+    assert len(read) > 10
 
 
 def test_a_folder_without_a_model_and_a_name_without_a_folder_are_told(tmp_path: Path) -> None:

@@ -98,6 +98,15 @@ class _Calling(_Traced):
 
 def add_graph(recognizer: Recognizer, folder: Path) -> Graph:
     """Writes the graph of the model in a folder, which the recognizer runs in torch, beside its weights."""
+    try:
+        return _written(recognizer, folder)
+    except AnynerError:
+        raise
+    except Exception as error:  # the exporter and its optimizer fail in many ways; a finished training must not fail with them
+        raise AnynerError(f"the model cannot be exported: {first_line(error)}") from error
+
+
+def _written(recognizer: Recognizer, folder: Path) -> Graph:
     model = recognizer.model.eval()
     architecture = recognizer.config.architecture
     numpy_head_class(architecture)  # says so if there is none

@@ -68,18 +68,19 @@ def model_in(folder: Path, config: ModelConfig) -> NerModel:
     """Built only as large as the stored weights are, compared with them by name and shape, and then filled."""
     path = weights_file(folder)
     file = Weights(path)
-    stored = {current_name(config.architecture, name): shape for name, shape in file.shapes.items()}
+    names = {current_name(config.architecture, name): name for name in file}
+    stored = {name: file.shapes[own] for name, own in names.items()}
     model = _built(config, folder, budget_of(stored.values()))
     wanted = {name: tuple(weight.shape) for name, weight in model.state_dict().items()}
     for name in (*wanted, *stored):
         if stored.get(name) != wanted.get(name):
             raise AnynerError(f"{path}: does not fit {CONFIG}: {_difference(name, stored.get(name), wanted.get(name))}")
     file.check(config.weights_sha256)
-    weights = {current_name(config.architecture, name): own for name, own in file.items()}
     for name, own in model.state_dict().items():
-        if own.is_floating_point() != (weights[name].dtype.kind == "f"):
-            raise AnynerError(f"{path}: does not fit {CONFIG}: {name} is stored as {weights[name].dtype}")
-    model.load_state_dict({name: torch.from_numpy(weight) for name, weight in weights.items()})
+        weight = file[names[name]]
+        if own.is_floating_point() != (weight.dtype.kind == "f"):
+            raise AnynerError(f"{path}: does not fit {CONFIG}: {name} is stored as {weight.dtype}")
+        own.copy_(torch.from_numpy(weight))
     return model
 
 
