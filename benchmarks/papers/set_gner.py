@@ -1,8 +1,7 @@
 """SetGNER and NAG-NER beside a rival that writes all entities of a sentence in one sequence, and the entities of one sentence.
 
 compare    F1, overlapped recall, discontinuous F1 and right boundaries of each model; sentences a second on all sentences, on
-           short ones and on long ones with many entities; for a set_gner model also F1 and speed by beam size, and the memory of
-           keys and values, shared by the rows of a sentence and repeated for each
+           short ones and on long ones with many entities; for a set_gner model also F1 and speed by beam size
 sentence   the entities of one sentence, word by word, for the picture in docs/set-gner.md
 
 python benchmarks/papers/set_gner.py compare runs/sequence runs/set runs/nag CORPUS -o benchmarks/results/generation-NAME.json
@@ -18,15 +17,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
-
 import anyner
 from anyner.architectures.set_gner.head import Head
 from anyner.document import Document
 from anyner.evaluation.evaluate import evaluate_documents
 from anyner.inference.recognizer import Recognizer
-from anyner.layers.decoder import Decoder
-from anyner.layers.sequences import Sequences
 from anyner.text.align import to_words
 
 sys.path.append(str(Path(__file__).resolve().parent.parent))
@@ -35,8 +30,6 @@ from script import header, parser_of, run, write_result
 from speed import in_rounds, with_neighbours
 
 BEAMS = (1, 2, 4, 6, 8)
-ROWS = (1, 2, 4, 8, 16)
-SENTENCES, PIECES = 64, 40
 SHORT, LONG, MANY = 20, 30, 5
 """A short sentence has at most 20 words; a long one at least 30 words and 5 entities."""
 REPEATS = 3
@@ -61,7 +54,6 @@ def compare(arguments: Namespace) -> None:
         }
         if isinstance(head, Head):
             measured["beams"] = [{"beam": beam, **scores_and_speed(recognizer, read, {"beam": beam})} for beam in BEAMS]
-            measured["memory"] = decoder_memory(head.network.decoder, recognizer.runtime.device)
         write_result(measured, arguments.output)
     print(json.dumps(measured["models"], indent=1))
 
@@ -101,21 +93,6 @@ def length_groups(documents: Documents) -> dict[str, Documents]:
         "short": tuple(document for document in documents if words(document) <= SHORT),
         "long": tuple(document for document in documents if words(document) >= LONG and len(document.entities) >= MANY),
     }
-
-
-@torch.inference_mode()
-def decoder_memory(decoder: Decoder, device: torch.device) -> list[dict[str, Any]]:
-    """Bytes of keys and values by rows a sentence: one copy for each sentence, and one for each row as in the authors' code."""
-    states = torch.randn(SENTENCES, PIECES, decoder.shape.memory_width, device=device)
-    measured = []
-    for count in ROWS:
-        rows = Sequences.of_counts([count] * SENTENCES, device)
-        held = {}
-        for name, own in (("shared", states), ("repeated", states.index_select(0, rows.sentence))):
-            kept = decoder.remember(own, None)
-            held[f"{name}_bytes"] = sum(part.numel() * part.element_size() for layer in kept.layers for part in layer)
-        measured.append({"rows_a_sentence": count, **held})
-    return measured
 
 
 def sentence(arguments: Namespace) -> None:

@@ -158,12 +158,4 @@ SET_GNER: Mapping[str, Table] = {
             "sentences/s": lambda row: f"{row['sentences_per_second']:,.0f}",
         },
     ),
-    "decoder_memory": Table(
-        row_list("generation", "memory"),
-        {
-            "rows a sentence": lambda row: str(row["rows_a_sentence"]),
-            "keys and values, MiB": lambda row: mebibytes(row["shared_bytes"]),
-            "if every row had its own, MiB": lambda row: mebibytes(row["repeated_bytes"]),
-        },
-    ),
 }

@@ -76,7 +76,7 @@ class Head(base.Head):
         words = words + self.word_positions.of_units(words.shape[1]).to(words.dtype)  # (B, M, w)
         symbols = self.symbols.to(words.dtype).expand(len(words), -1, -1)
         table = torch.cat([symbols, words], dim=1)
-        return Sentences(table, self.pointed(self.dropout(table)), units.mask, self.decoder.remember(words, units.mask))
+        return Sentences(table, self.pointed(self.dropout(table)), units.mask, self.decoder.project_memory(words, units.mask))
 
     def said(self, sentences: Sentences, rows: Sequences, states: Tensor, last: Tensor) -> Tensor:
         """Log probabilities of what may follow symbols `last` (N, T): (N, T, 1 + C + M)."""

@@ -154,7 +154,7 @@ def test_spans_steps_seeds_and_swaps_of_a_diffusion_model_are_measured(script: S
 @pytest.mark.slow
 def test_generation_is_measured_beside_its_rival(script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     documents = synthetic(6, seed=8).documents
-    for name, fewer in (("BEAMS", (1, 3)), ("SENTENCES", 4), ("REPEATS", 1)):
+    for name, fewer in (("BEAMS", (1, 3)), ("REPEATS", 1)):
         monkeypatch.setattr(f"papers.set_gner.{name}", fewer)
     anyner.write(documents, tmp_path / "data.jsonl", "jsonl")
     settings = [
@@ -180,8 +180,6 @@ def test_generation_is_measured_beside_its_rival(script: Script, tmp_path: Path,
         assert set(found["models"][name]["sentences_per_second_of"]) == groups
     assert found["sentences_of"]["short"] == sum(len(document.text.split()) <= 20 for document in documents)
     assert [row["beam"] for row in found["beams"]] == [1, 3]
-    assert {row["shared_bytes"] for row in found["memory"]} == {found["memory"][0]["shared_bytes"]}
-    assert found["memory"][-1]["repeated_bytes"] == 16 * found["memory"][0]["shared_bytes"]
     script("papers.set_gner", "sentence", tmp_path / "set", documents[0].text, "-o", tmp_path / "growth.json")
     grown = result(tmp_path / "growth.json")
     predicted = anyner.load(tmp_path / "set").predict(documents[0].text)

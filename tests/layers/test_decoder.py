@@ -60,11 +60,11 @@ def test_rows_that_share_keys_equal_rows_alone(
     decoder = random_decoder(SHAPES[kind])
     states, mask = sentences(decoder, lengths)
     inputs, rows = drawn(sum(counts), steps, decoder.shape.width), Sequences.of_counts(counts, CPU)
-    together = decoder(inputs, rows, decoder.remember(states, mask), causal=causal)
+    together = decoder(inputs, rows, decoder.project_memory(states, mask), causal=causal)
     assert together.shape == inputs.shape
     owners = [sentence for sentence, count in enumerate(counts) for _ in range(count)]
     for row, sentence in enumerate(owners):
-        own = decoder.remember(states[sentence : sentence + 1, : lengths[sentence]], None)
+        own = decoder.project_memory(states[sentence : sentence + 1, : lengths[sentence]], None)
         alone = decoder(inputs[row : row + 1], Sequences.of_counts([1], CPU), own, causal=causal)
         assert torch.allclose(together[row : row + 1], alone, atol=1e-10)
 
@@ -72,7 +72,7 @@ def test_rows_that_share_keys_equal_rows_alone(
 @torch.no_grad()
 def test_some_of_the_rows_say_what_they_said_among_all() -> None:
     decoder = random_decoder(NEW)
-    memory = decoder.remember(*sentences(decoder, [4, 2]))
+    memory = decoder.project_memory(*sentences(decoder, [4, 2]))
     inputs, rows, chosen = drawn(4, 3, 16), Sequences.of_counts([2, 2], CPU), torch.tensor([3, 0])
     whole = decoder(inputs, rows, memory)
     assert torch.allclose(decoder(inputs[chosen], rows[chosen], memory), whole[chosen], atol=1e-10)
@@ -82,7 +82,7 @@ def test_some_of_the_rows_say_what_they_said_among_all() -> None:
 @torch.no_grad()
 def test_more_rows_than_a_kernel_takes_say_the_same(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     decoder = random_decoder(SHAPES[kind])
-    memory = decoder.remember(*sentences(decoder, [3, 5]))
+    memory = decoder.project_memory(*sentences(decoder, [3, 5]))
     inputs, rows = drawn(5, 4, decoder.shape.width), Sequences.of_counts([3, 2], CPU)
     at_once = decoder(inputs, rows, memory)
     monkeypatch.setattr("anyner.layers.decoder._MOST_SEQUENCES", 2)
@@ -93,7 +93,7 @@ def test_more_rows_than_a_kernel_takes_say_the_same(kind: str, monkeypatch: pyte
 @torch.no_grad()
 def test_steps_equal_the_whole_and_go_on_after_reordering(kind: str) -> None:
     decoder, steps = random_decoder(SHAPES[kind]), 9
-    memory = decoder.remember(*sentences(decoder, [3, 5, 4]))
+    memory = decoder.project_memory(*sentences(decoder, [3, 5, 4]))
     counts = [2, 0, 3]
     inputs, rows = drawn(5, steps, decoder.shape.width), Sequences.of_counts(counts, CPU)
     order = torch.tensor([1, 1, 4, 2, 2])  # each from a row of the same sentence, as the beams of a search do
@@ -116,7 +116,7 @@ def test_steps_equal_the_whole_and_go_on_after_reordering(kind: str) -> None:
 @torch.no_grad()
 def test_only_without_causal_later_positions_are_seen(kind: str) -> None:
     decoder = random_decoder(SHAPES[kind])
-    memory, rows = decoder.remember(*sentences(decoder, [3])), Sequences.of_counts([2], CPU)
+    memory, rows = decoder.project_memory(*sentences(decoder, [3])), Sequences.of_counts([2], CPU)
     inputs = drawn(2, 4, decoder.shape.width)
     changed = inputs.clone()
     changed[:, 3] = drawn(2, decoder.shape.width, seed=2)
@@ -128,7 +128,7 @@ def test_only_without_causal_later_positions_are_seen(kind: str) -> None:
 @torch.no_grad()
 def test_memory_is_made_once_for_any_number_of_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     decoder, seen = random_decoder(NEW), []
-    memory = decoder.remember(*sentences(decoder, [4, 6]))
+    memory = decoder.project_memory(*sentences(decoder, [4, 6]))
     assert [tensor.shape for pair in memory.layers for tensor in pair] == [(2, 2, 6, 8)] * 4
     attention = nn.functional.scaled_dot_product_attention
 
@@ -147,7 +147,9 @@ def test_gradients_reach_every_parameter(kind: str, causal: bool) -> None:
     decoder = random_decoder(SHAPES[kind]).train()
     states, mask = sentences(decoder, [3, 5])
     inputs = drawn(4, 3, decoder.shape.width).requires_grad_()
-    output = decoder(inputs, Sequences.of_counts([1, 3], CPU), decoder.remember(states.requires_grad_(), mask), causal=causal)
+    output = decoder(
+        inputs, Sequences.of_counts([1, 3], CPU), decoder.project_memory(states.requires_grad_(), mask), causal=causal
+    )
     (output * drawn(*output.shape, seed=3)).sum().backward()
     for name, parameter in decoder.named_parameters():
         assert parameter.grad is not None, name
@@ -165,10 +167,10 @@ def test_sharing_keys_changes_no_gradient() -> None:
         states, mask = sentences(decoder, [3, 5])
         inputs, weights, counts = drawn(4, 3, 16), drawn(4, 3, 16, seed=3), [1, 3]
         if together:
-            output = decoder(inputs, Sequences.of_counts(counts, CPU), decoder.remember(states, mask))
+            output = decoder(inputs, Sequences.of_counts(counts, CPU), decoder.project_memory(states, mask))
         else:
             each = torch.tensor([0, 1, 1, 1])
-            output = decoder(inputs, Sequences.of_counts([1] * 4, CPU), decoder.remember(states[each], mask[each]))
+            output = decoder(inputs, Sequences.of_counts([1] * 4, CPU), decoder.project_memory(states[each], mask[each]))
         (output * weights).sum().backward()
         found.append([parameter.grad for parameter in decoder.parameters()])
     for shared, alone in zip(*found, strict=True):
@@ -193,7 +195,7 @@ def test_a_new_decoder_starts_small_and_smaller_where_it_adds() -> None:
 @torch.no_grad()
 def test_dropout_is_for_training_only() -> None:
     decoder = random_decoder(NEW)
-    memory, rows, inputs = decoder.remember(*sentences(decoder, [3])), Sequences.of_counts([1], CPU), drawn(1, 3, 16)
+    memory, rows, inputs = decoder.project_memory(*sentences(decoder, [3])), Sequences.of_counts([1], CPU), drawn(1, 3, 16)
     assert torch.equal(decoder(inputs, rows, memory), decoder(inputs, rows, memory))
     decoder.train()
     assert not torch.allclose(decoder(inputs, rows, memory), decoder(inputs, rows, memory))
@@ -205,12 +207,12 @@ def test_rows_stay_in_the_type_of_autocast(kind: str) -> None:
     decoder = random_decoder(SHAPES[kind]).float()
     states, mask = sentences(decoder, [3, 5])
     states, inputs, rows = states.float(), drawn(4, 3, decoder.shape.width).float(), Sequences.of_counts([1, 3], CPU)
-    exact = decoder(inputs, rows, decoder.remember(states, mask))
+    exact = decoder(inputs, rows, decoder.project_memory(states, mask))
     kept: set[torch.dtype] = set()
     for layer in decoder.each_layer:
         layer.register_forward_hook(lambda module, taken, given: kept.add(given.dtype))
     with torch.autocast("cpu", torch.bfloat16):
-        memory: Memory = decoder.remember(states, mask)
+        memory: Memory = decoder.project_memory(states, mask)
         output, cache = decoder(inputs, rows, memory), decoder.cache(4, 3, inputs)
         steps = [decoder(inputs[:, number : number + 1], rows, memory, past=(number, cache))[:, 0] for number in range(3)]
     assert kept == {output.dtype, steps[0].dtype, cache.dtype} == {torch.bfloat16}

@@ -114,7 +114,7 @@ def examples(width: int, steps: int = 11) -> tuple[Tensor, Tensor, Tensor]:
 
 @torch.no_grad()
 def ours(decoder: Decoder, model: PreTrainedModel, ids: Tensor, states: Tensor, mask: Tensor) -> Tensor:
-    found: Tensor = decoder(embedded(model, ids), Sequences.of_counts([1, 1], CPU), decoder.remember(states, mask))
+    found: Tensor = decoder(embedded(model, ids), Sequences.of_counts([1, 1], CPU), decoder.project_memory(states, mask))
     return found
 
 
@@ -173,7 +173,7 @@ def test_steps_say_what_the_checkpoint_says(kind: str) -> None:
     model = randomised(whole(config()))
     ids, states, mask = examples(32)
     decoder, inputs, expected = started(model), embedded(model, ids), theirs(model, ids, states, mask)
-    rows, memory, cache = Sequences.of_counts([1, 1], CPU), decoder.remember(states, mask), decoder.cache(2, 11, inputs)
+    rows, memory, cache = Sequences.of_counts([1, 1], CPU), decoder.project_memory(states, mask), decoder.cache(2, 11, inputs)
     for number in range(11):
         assert torch.allclose(
             decoder(inputs[:, number : number + 1], rows, memory, past=(number, cache))[:, 0], expected[:, number], atol=1e-4
@@ -249,7 +249,7 @@ def test_without_cross_attention_the_last_layers_of_an_encoder_are_left(encoder:
         model.encoder.relative_attention_bias.weight.zero_()
     decoder = Decoder(replace(shape_like_encoder(model.config, layers, 0.1), input_norm=False)).eval()
     start_from_encoder(decoder, model)
-    memory = decoder.remember(torch.randn(2, 4, 32), None)
+    memory = decoder.project_memory(torch.randn(2, 4, 32), None)
     states = model(input_ids=torch.randint(3, 40, (2, 7)), output_hidden_states=True).hidden_states
     entered, rows = states[3 - layers], Sequences.of_counts([1, 1], CPU)
     looking = decoder(entered, rows, memory, causal=False)
@@ -263,13 +263,13 @@ def test_without_cross_attention_the_last_layers_of_an_encoder_are_left(encoder:
 @encoders
 @torch.no_grad()
 def test_cross_attention_begins_as_self_attention(encoder: str) -> None:
-    """Asked by what it remembers, it says what the encoder's layer says."""
+    """With the same states as queries and as memory its output is that of the encoder's layer."""
     model = randomised(ENCODERS[encoder]())
     decoder = Decoder(shape_like_encoder(model.config, 2, 0.1)).eval()
     start_from_encoder(decoder, model)
     states, rows = torch.randn(2, 5, 32), Sequences.of_counts([1, 1], CPU)
     for layer, source in zip(decoder.each_layer, model.encoder.layer[1:], strict=True):
-        said = layer.memory_norm(states + layer.to_memory(states, rows, *layer.to_memory.remembered(states), None))
-        assert torch.allclose(said, source.attention(states)[0], atol=1e-5)
+        output = layer.memory_norm(states + layer.to_memory(states, rows, layer.to_memory.project_memory(states), None))
+        assert torch.allclose(output, source.attention(states)[0], atol=1e-5)
         assert torch.equal(layer.among_norm.weight, layer.memory_norm.weight)
         assert layer.among_norm.weight.data_ptr() != layer.memory_norm.weight.data_ptr()

@@ -1,4 +1,4 @@
-"""A Transformer decoder of many short sequences over few sentences: keys and values of a sentence are made once for all."""
+"""A Transformer decoder of many short sequences over few sentences: keys and values of a sentence are computed once for all."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torch.nn import functional
 from anyner.layers.sequences import Placed
 
 Activation = Literal["gelu", "gelu_new", "relu", "silu"]
-Part = Callable[[Tensor], Tensor]
+Sublayer = Callable[[Tensor], Tensor]
 Past = tuple[int, Tensor]
 """Number of a position, and the cache of those before it."""
 _MOST_SEQUENCES = 65_535
@@ -31,7 +31,7 @@ class DecoderShape:
     feed_forward: int
     memory_width: int  # of what cross-attention reads
     norm: Literal["layer", "rms"] = "layer"
-    norm_first: bool = True  # before each part (mBART, T5, new decoders) or behind it (BART, BERT)
+    norm_first: bool = True  # before each sublayer (mBART, T5, new decoders) or behind it (BART, BERT)
     input_norm: bool = False  # over the embedded input (BART, mBART)
     output_norm: bool = True  # behind the last layer (mBART, T5, new decoders)
     activation: Activation = "gelu"
@@ -67,9 +67,9 @@ class Decoder(nn.Module):
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
 
-    def remember(self, states: Tensor, mask: Tensor | None) -> Memory:
+    def project_memory(self, states: Tensor, mask: Tensor | None) -> Memory:
         """Of sentences (B, S, memory width), where `mask` (B, S) is not False."""
-        return Memory(tuple(layer.to_memory.remembered(states) for layer in self.each_layer), mask)
+        return Memory(tuple(layer.to_memory.project_memory(states) for layer in self.each_layer), mask)
 
     def forward(self, inputs: Tensor, at: Placed, memory: Memory, causal: bool = True, past: Past | None = None) -> Tensor:
         """Of sequences `at` their places: (N, T, w) -> (N, T, w); `causal`: no position sees a later one.
@@ -80,9 +80,11 @@ class Decoder(nn.Module):
         first, bias = past[0] if past is not None else 0, None
         if self.relative is not None:
             bias = self.relative(first + inputs.shape[1], causal)[:, :, first:].to(states.dtype)
-        for number, (layer, known) in enumerate(zip(self.each_layer, memory.layers, strict=True)):
-            own = (first, past[1][:, number]) if past is not None else None
-            states = layer(states, partial(layer.among, bias=bias, causal=causal, past=own), at, known, memory.mask)
+        for number, (layer, key_value) in enumerate(zip(self.each_layer, memory.layers, strict=True)):
+            own_past = (first, past[1][:, number]) if past is not None else None
+            self_attention = partial(layer.among, bias=bias, causal=causal, past=own_past)
+            cross_attention = partial(layer.to_memory, sequences=at, key_value=key_value, mask=memory.mask)
+            states = layer(states, self_attention, cross_attention)
         return self.output_norm(states)  # type: ignore[no-any-return]
 
     def cache(self, sequences: int, longest: int, like: Tensor) -> Tensor:
@@ -99,24 +101,25 @@ class Decoder(nn.Module):
 
 
 class Layer(nn.Module):
-    """The positions of a sequence look at each other, then at the sentence, then think."""
+    """Self-attention within a sequence, cross-attention to its sentence, feed-forward."""
 
     def __init__(self, shape: DecoderShape) -> None:
         super().__init__()
         self.norm_first = shape.norm_first
+        # `among` is self-attention, `to_memory` cross-attention: stored weights have these names
         self.among, self.to_memory, self.feed = SelfAttention(shape), CrossAttention(shape), FeedForward(shape)
         self.among_norm, self.memory_norm, self.feed_norm = new_norm(shape), new_norm(shape), new_norm(shape)
         self.dropout = nn.Dropout(shape.dropout)
 
-    def forward(self, states: Tensor, look: Part, sequences: Placed, known: tuple[Tensor, Tensor], mask: Tensor | None) -> Tensor:
-        states = self._added(states, self.among_norm, look)
-        states = self._added(states, self.memory_norm, lambda seen: self.to_memory(seen, sequences, *known, mask))
-        return self._added(states, self.feed_norm, self.feed)
+    def forward(self, states: Tensor, self_attention: Sublayer, cross_attention: Sublayer) -> Tensor:
+        states = self._residual(states, self.among_norm, self_attention)
+        states = self._residual(states, self.memory_norm, cross_attention)
+        return self._residual(states, self.feed_norm, self.feed)
 
-    def _added(self, states: Tensor, norm: nn.Module, part: Part) -> Tensor:
+    def _residual(self, states: Tensor, norm: nn.Module, sublayer: Sublayer) -> Tensor:
         if self.norm_first:
-            return states + self.dropout(part(norm(states)))  # type: ignore[no-any-return]
-        return norm(states + self.dropout(part(states)))  # type: ignore[no-any-return]
+            return states + self.dropout(sublayer(norm(states)))  # type: ignore[no-any-return]
+        return norm(states + self.dropout(sublayer(states)))  # type: ignore[no-any-return]
 
 
 class Attention(nn.Module):
@@ -134,17 +137,17 @@ class Attention(nn.Module):
         count, steps, width = projected.shape
         return projected.view(count, steps, width // self.inner, self.heads, self.head_width).permute(2, 0, 3, 1, 4).unbind()
 
-    def told(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool = False) -> Tensor:
+    def attend(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, causal: bool = False) -> Tensor:
         """(N, T, inner)"""
         drop = self.drop if self.training else 0.0
-        told = functional.scaled_dot_product_attention(query, key, value, mask, drop, causal, scale=self.scale)
-        return told.transpose(1, 2).flatten(2)
+        context = functional.scaled_dot_product_attention(query, key, value, mask, drop, causal, scale=self.scale)
+        return context.transpose(1, 2).flatten(2)
 
 
 class SelfAttention(Attention):
     def __init__(self, shape: DecoderShape) -> None:
         super().__init__(shape)
-        self.joint = nn.Linear(shape.width, 3 * self.inner, bias=shape.bias)  # queries, keys, values
+        self.joint = nn.Linear(shape.width, 3 * self.inner, bias=shape.bias)  # query, key, value
 
     def forward(self, states: Tensor, bias: Tensor | None, causal: bool, past: Past | None) -> Tensor:
         """A `bias` hides what is later by itself. With a `past` there is one position."""
@@ -155,10 +158,10 @@ class SelfAttention(Attention):
             key, value = keys[:, :, : number + 1], values[:, :, : number + 1]
         hidden = causal and bias is None and past is None
         if torch.compiler.is_exporting():  # to a CPU
-            return self.output(self.told(query, key, value, bias, hidden))  # type: ignore[no-any-return]
-        parts = zip(*(torch.split(part, _MOST_SEQUENCES) for part in (query, key, value)), strict=True)
-        told = [self.told(asked, known, said, bias, hidden) for asked, known, said in parts]
-        return self.output(told[0] if len(told) == 1 else torch.cat(told))  # type: ignore[no-any-return]
+            return self.output(self.attend(query, key, value, bias, hidden))  # type: ignore[no-any-return]
+        chunks = zip(*(torch.split(whole, _MOST_SEQUENCES) for whole in (query, key, value)), strict=True)
+        context = [self.attend(q, k, v, bias, hidden) for q, k, v in chunks]
+        return self.output(context[0] if len(context) == 1 else torch.cat(context))  # type: ignore[no-any-return]
 
 
 class CrossAttention(Attention):
@@ -166,17 +169,18 @@ class CrossAttention(Attention):
 
     def __init__(self, shape: DecoderShape) -> None:
         super().__init__(shape)
-        self.asking = nn.Linear(shape.width, self.inner, bias=shape.bias)
-        self.known = nn.Linear(shape.memory_width, 2 * self.inner, bias=shape.bias)  # keys, values
+        # stored weights have these names
+        self.asking = nn.Linear(shape.width, self.inner, bias=shape.bias)  # query
+        self.known = nn.Linear(shape.memory_width, 2 * self.inner, bias=shape.bias)  # key, value
 
-    def remembered(self, states: Tensor) -> tuple[Tensor, Tensor]:
+    def project_memory(self, states: Tensor) -> tuple[Tensor, Tensor]:
         key, value = self.by_head(self.known(states))
         return key, value
 
-    def forward(self, states: Tensor, sequences: Placed, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+    def forward(self, states: Tensor, sequences: Placed, key_value: tuple[Tensor, Tensor], mask: Tensor | None) -> Tensor:
         (query,) = self.by_head(sequences.to_grid(self.asking(states)))  # (B, heads, most * T, head width)
-        told = self.told(query, key, value, mask[:, None, None] if mask is not None else None)  # (B, most * T, inner)
-        return self.output(sequences.from_grid(told, states.shape[1]))  # type: ignore[no-any-return]
+        context = self.attend(query, *key_value, mask[:, None, None] if mask is not None else None)  # (B, most * T, inner)
+        return self.output(sequences.from_grid(context, states.shape[1]))  # type: ignore[no-any-return]
 
 
 _ACTIVATIONS = {"gelu": nn.GELU(), "gelu_new": nn.GELU("tanh"), "relu": nn.ReLU(), "silu": nn.SiLU()}

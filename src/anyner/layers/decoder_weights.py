@@ -140,13 +140,17 @@ def start_from_encoder(decoder: Decoder, pretrained: PreTrainedModel) -> None:
 
 
 def _start_layer(layer: Layer, source: nn.Module, names: _Names) -> None:
-    among, to_memory = names.self_attention, names.cross_attention
+    self_attention, cross_attention = names.self_attention, names.cross_attention
     sources: dict[nn.Module, tuple[str, ...]] = {
-        layer.among.joint: (f"{among}.{names.query}", f"{among}.{names.key}", f"{among}.{names.value}"),
-        layer.among.output: (f"{among}.{names.output}",),
-        layer.to_memory.asking: (f"{to_memory}.{names.query}",),
-        layer.to_memory.known: (f"{to_memory}.{names.key}", f"{to_memory}.{names.value}"),
-        layer.to_memory.output: (f"{to_memory}.{names.output}",),
+        layer.among.joint: (
+            f"{self_attention}.{names.query}",
+            f"{self_attention}.{names.key}",
+            f"{self_attention}.{names.value}",
+        ),
+        layer.among.output: (f"{self_attention}.{names.output}",),
+        layer.to_memory.asking: (f"{cross_attention}.{names.query}",),
+        layer.to_memory.known: (f"{cross_attention}.{names.key}", f"{cross_attention}.{names.value}"),
+        layer.to_memory.output: (f"{cross_attention}.{names.output}",),
         layer.feed.input: names.feed_input,
         layer.feed.output: (names.feed_output,),
         **{norm: (name,) for norm, name in zip((layer.among_norm, layer.memory_norm, layer.feed_norm), names.norms, strict=True)},

@@ -166,9 +166,9 @@ class Network(nn.Module):
         words, positions = self.word_projection(states.words), self.positions_of(states.words, shift)
         words = words + positions.to(words.dtype)
         if self.reads_pieces:
-            memory = self.decoder.remember(states.pieces, states.piece_mask)
+            memory = self.decoder.project_memory(states.pieces, states.piece_mask)
         else:
-            memory = self.decoder.remember(words, states.word_mask if len(set(states.lengths)) > 1 else None)
+            memory = self.decoder.project_memory(words, states.word_mask if len(set(states.lengths)) > 1 else None)
         return words, positions, memory
 
     def forward(self, sentences: Sentences, blocks: Blocks) -> Tensor:

@@ -104,9 +104,9 @@ class Network(nn.Module):
         words = (words + self.embedded_norm(self.of_embedded(units.embedded)).to(words.dtype)) / 2
         if self.settings.reads == "words":
             words = words + self.positions.of_units(words.shape[1]).to(words.dtype)
-            memory = self.decoder.remember(words, units.mask if len(set(units.lengths)) > 1 else None)
+            memory = self.decoder.project_memory(words, units.mask if len(set(units.lengths)) > 1 else None)
         else:
-            memory = self.decoder.remember(states.pieces, states.piece_mask)
+            memory = self.decoder.project_memory(states.pieces, states.piece_mask)
         inputs = words
         if not self.settings.constrained:
             inputs = torch.cat([self.symbols.to(words.dtype).expand(len(words), -1, -1), words], dim=1)
