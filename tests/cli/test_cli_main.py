@@ -47,17 +47,16 @@ def processor_seconds(command: list[str]) -> float:
 
 
 def test_help_starts_fast() -> None:
-    """Taken side by side and at their best; on a machine with far more to do than it has cores a ratio says nothing."""
+    """Within twice what importing typer takes, measured in turn and each at its best."""
     if os.getloadavg()[0] > 1.8 * (os.cpu_count() or 1):
         pytest.skip(f"the machine is busy: load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    nothing, help_page = inf, inf
+    typer, help_page = inf, inf
     for _ in range(20):
-        nothing = min(nothing, processor_seconds([sys.executable, "-c", "pass"]))
+        typer = min(typer, processor_seconds([sys.executable, "-c", "import typer.main"]))
         help_page = min(help_page, processor_seconds([sys.executable, "-m", "anyner", "--help"]))
-        if help_page < min(0.25, 8 * nothing):
+        if help_page < 1.8 * typer:
             break
-    assert help_page < 0.5
-    assert help_page < 10 * nothing
+    assert help_page < 2 * typer
 
 
 def test_both_doors_lead_to_the_same_commands() -> None:

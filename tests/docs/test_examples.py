@@ -24,7 +24,7 @@ from anyner import Document, Entity
 from anyner.cli import corpus as embedded
 from anyner.cli.main import app
 from anyner.corpora.synthetic import synthetic
-from anyner.view.terminal import draw
+from anyner.storage.load import find
 
 SIZES = {"sentences": 16}
 FEWER = {"train": 4, "dev": 3, "test": 6}
@@ -67,6 +67,10 @@ def workshop(demo_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         for split in ("train", "dev", "test"):
             documents = synthetic(FEWER[split], contiguous=True, split=split).documents
             anyner.write(documents, tmp_path / folder / f"{split}.jsonl", "jsonl")
+    (tmp_path / "my-model").symlink_to(find("general-en"))
+    (tmp_path / "my-folder").mkdir()
+    people = [Document("Angela Merkel lives in Berlin.", [Entity("PER", ((0, 13),)), Entity("LOC", ((23, 29),))])]
+    anyner.write(people, tmp_path / "my-folder/dev.jsonl", "jsonl")
     words = [Document.from_words(["Pain", "in", "hip"], [Entity("Symptom", ((0, 3),))])]
     anyner.write(words, tmp_path / "posts.jsonl", "jsonl-tokens")
     (tmp_path / "notes.txt").write_text("Mild stiffness.\nHe took Cryoprin.\n", encoding="utf-8")
@@ -112,22 +116,3 @@ def test_the_blocks_of_a_page_run_and_print_what_it_shows(page: Path, workshop: 
         printed = run_block(block, names)
         if block.output is not None and "runs/" not in block.code:  # models there were trained on less than a reader's
             assert printed == block.output, f"{name_of(page)}:{block.line}"
-
-
-def test_the_picture_of_the_readme_is_drawn_by_the_library() -> None:
-    picture = next(block.code for block in blocks(read(ROOT / "README.md")) if block.mark == "text")
-    text = picture.splitlines()[0]
-    parts = {
-        "Symptom": [("Pain in the hip",), ("Pain in", "the knees")],
-        "BodyPart": [("hip",), ("knees",)],
-        "Person": [("head of Kelford Infirmary",)],
-        "Organisation": [("Kelford Infirmary",)],
-        "Place": [("Kelford",)],
-        "Drug": [("Zelaprin",)],
-    }
-    entities = [
-        Entity(label, tuple((text.index(part), text.index(part) + len(part)) for part in entity))
-        for label, listed in parts.items()
-        for entity in listed
-    ]
-    assert picture == draw(Document(text, tuple(entities)), colour=False) + "\n"

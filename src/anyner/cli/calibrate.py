@@ -41,7 +41,7 @@ def calibrate(
     format: FormatOption = None,  # noqa: A002
     device: DeviceOption = None,
 ) -> None:
-    """Make scores probabilities, with thresholds for F1, a precision or a recall.
+    """Calibrate scores to probabilities, and choose thresholds for F1, a precision or a recall.
 
     Both are stored in the model's config.json, in the place of an earlier calibration. Without --precision and --recall each
     label gets a threshold for F1.

@@ -26,8 +26,8 @@ def cross_validate(
 
     Splits the documents of train and dev into folds. Each fold is predicted by a model trained on the others. DIR gets
     soft_labels.jsonl, for data.soft_labels of any recipe, and refit.json, for anyner train --refit-from DIR, which trains
-    on train and dev together. To train folds in parallel, start one call for each --fold, then one without it. An
-    interrupted call continues when you repeat it.
+    on train and dev together. Folds share the GPUs there are; on several machines start one call for each --fold, then
+    one without it. An interrupted call continues when you repeat it.
 
     \b
     Examples:

@@ -31,7 +31,7 @@ COMMANDS = {
     "cross-validate": "Train K folds; write out-of-fold predictions (soft labels) and the best epoch and thresholds.",
     "evaluate": "Score a model on a corpus.",
     "compare": "Compare two models, or two files of predictions, on a corpus.",
-    "calibrate": "Make scores probabilities, with thresholds for F1, a precision or a recall.",
+    "calibrate": "Calibrate scores to probabilities, and choose thresholds for F1, a precision or a recall.",
     "export": "Add the graph of a model to its folder, for prediction without torch.",
     "push": "Upload a model to the Hugging Face Hub.",
     "serve": "Serve models over HTTP.",

@@ -43,7 +43,7 @@ def train(
     ] = None,
     changes: ChangesOption = None,
     quality: Annotated[
-        str, typer.Option(metavar="Q", help="fast (minutes on a small machine), standard, or best (all that helps; takes hours).")
+        str, typer.Option(metavar="Q", help="fast (minutes), standard, or best (pre-training, five folds, refit: hours).")
     ] = "standard",
     texts: Annotated[
         list[str] | None,
