@@ -91,7 +91,7 @@ def _folder_batches(path: Path) -> Iterator[pa.RecordBatch]:
         data, unpacked = whole_bytes(file), 0
         with ipc.open_stream(BytesIO(data)) as stream:
             for batch in stream:
-                unpacked += batch.nbytes
+                unpacked += batch.get_total_buffer_size()  # `nbytes` follows the numbers in it, which may be wrong
                 _check_size(file, unpacked, len(data))
                 yield batch
 

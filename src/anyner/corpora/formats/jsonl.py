@@ -74,7 +74,8 @@ def document_of(item: dict[str, Any], line: int, log: ProblemLog, reader: TagRea
     text, tokens, tags = item.get("text"), item.get("tokens"), _tags_of_tokens(item)
     if isinstance(text, str) and (not tokens or not _are_strings(tokens)):
         # Prodigy puts tokens beside the text, as objects; entities count characters all the same.
-        bare = Document(text, words=_words(item, line, log) or _prodigy_words(tokens))
+        words = _words(item, line, log)
+        bare = Document(text, words=_prodigy_words(tokens) if words is None else words)
         in_words = False
     elif isinstance(text, str) and tags is None:
         raise InvalidInputError('both "text" and "tokens": it is unclear which of them the fragments count')
