@@ -32,6 +32,8 @@ FEWER = {"train": 4, "dev": 3, "test": 6}
 FEWER_EPOCHS = "1"
 """In the place of every number of epochs that a command names."""
 _EPOCHS = re.compile(r"(?<=training\.epochs=)\d+")
+_EMBEDDED = re.compile(r"(?<=--data )synthetic(:contiguous)? .*--encoder from_scratch")
+_SMALLER = " --set data.synthetic.sentences=16 --set encoder.scratch_width=32"
 _SHELL = re.compile(r"[|<>;&$*]")
 
 
@@ -86,7 +88,8 @@ def workshop(demo_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def run_line(line: str) -> str:
     """One line of a shell; `anyner` runs in this process, for each start of torch costs seconds."""
     if line.startswith("anyner ") and not _SHELL.search(re.sub(r"'[^']*'|\"[^\"]*\"", "", line)):
-        result = CliRunner().invoke(app, shlex.split(_EPOCHS.sub(FEWER_EPOCHS, line))[1:])
+        command = _EMBEDDED.sub(lambda found: found[0] + _SMALLER, _EPOCHS.sub(FEWER_EPOCHS, line))
+        result = CliRunner().invoke(app, shlex.split(command)[1:])
         assert result.exit_code == 0, f"{line}\n{result.output}\n{result.exception!r}"
         return result.stdout
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"

@@ -28,6 +28,7 @@ FEW = Recipe.of(
     "recipe",
 )
 CPUS = ["", ""]
+"""Two devices without a GPU; each costs a start of torch."""
 
 
 class Lines(Listener):
@@ -38,13 +39,13 @@ class Lines(Listener):
         self.lines.append(line)
 
 
-def test_folds_on_two_devices_give_the_files_of_folds_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folds_in_a_process_of_a_device_give_the_files_of_folds_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cross_validate(FEW, tmp_path / "in turn", folds=2)
-    monkeypatch.setattr(module, "gpus", lambda: CPUS)
+    monkeypatch.setattr(module, "gpus", lambda: CPUS[:1])
     told = Lines()
-    cross_validate(FEW, tmp_path / "side by side", folds=2, listener=told)
+    cross_validate(FEW, tmp_path / "apart", folds=2, listener=told)
     for name in ("soft_labels.jsonl", "refit.json", "recipe.yaml"):
-        assert (tmp_path / "side by side" / name).read_bytes() == (tmp_path / "in turn" / name).read_bytes()
+        assert (tmp_path / "apart" / name).read_bytes() == (tmp_path / "in turn" / name).read_bytes()
     for fold in (1, 2):
         assert sum(line.startswith(f"fold {fold}: epoch 2: loss span ") for line in told.lines) == 1
 
