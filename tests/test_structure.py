@@ -40,7 +40,7 @@ def test_an_architecture_is_one_folder_that_imports_no_other() -> None:
 
 
 def test_nothing_outside_knows_an_architecture_by_name() -> None:
-    """Except in the recipe's default and in the names that models of older versions were saved with."""
+    """Except in the recipe's default and in the names that weights of the bundled models were stored with."""
     quoted = re.compile(rf"[\"'`.](?:{'|'.join(folder.name for folder in ARCHITECTURES)})\b")
     for path in (path for path in FILES if "architectures" not in path.parts):
         found = quoted.search(path.read_text(encoding="utf-8"))

@@ -73,26 +73,3 @@ def test_folds_that_learned_nothing_are_reported(tmp_path: Path) -> None:
     unused = anyner_command("train", RECIPE, "-o", tmp_path / "model", *SMALL, "--set", soft_labels)
     unused.assert_one_line("soft_labels.jsonl has no entity in the training texts")
     assert not (tmp_path / "model").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("crossfit recipe.yaml -o out", "anyner crossfit is now anyner cross-validate"),
-        ("choose --help", "anyner choose is now anyner cross-validate"),
-        ("adapt recipe.yaml", "anyner adapt is now anyner pretrain"),
-        (
-            "benchmark runs/model",
-            "anyner benchmark is now python benchmarks/reproduce.py accuracy|speed|train, in a checkout of the repository",
-        ),
-        ("train --as runs/model -o out", "--as is now --refit-from"),
-    ],
-)
-def test_old_names_say_the_new_one(arguments: str, message: str) -> None:
-    answer = anyner_command(*arguments.split())
-    assert (answer.code, answer.out, answer.err) == (2, "", f"anyner: {message}\n")
-
-
-def test_old_names_are_not_in_the_help() -> None:
-    pages = anyner_command("--help").out + anyner_command("train", "--help").out
-    assert all(old not in pages for old in ("crossfit", "choose ", "--as "))

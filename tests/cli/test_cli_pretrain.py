@@ -26,7 +26,6 @@ def test_a_training_starts_from_the_folder(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["nowhere.txt"], "nowhere.txt"),
-        (["--set", "pretraining.epochs=2"], "'pretraining' is now 'anyner pretrain --epochs'"),
         (["--set", "training.epoch=2"], "training.epoch"),
         (["--set", "encoder.source=./nowhere"], "there is no folder ./nowhere"),
     ],

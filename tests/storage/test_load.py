@@ -13,14 +13,10 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from anyner.architectures.registry import head_class, names
-from anyner.encoding.config import EncoderConfig
 from anyner.errors import AnynerError
 from anyner.inference.recognizer import Recognizer
-from anyner.storage import format as format_module
 from anyner.storage.load import find, load
 from anyner.storage.weights import Weights
-from anyner.text.config import TextConfig
 
 
 def message_of(folder: str | Path) -> str:
@@ -113,7 +109,7 @@ def test_a_precision_that_is_not_there_is_told(copied: Path) -> None:
 @pytest.mark.parametrize("setting", ["farthest", "longest", "most_at_one_word", "decoder"])
 def test_settings_that_a_training_fills_in_may_not_be_missing(copied: Path, setting: str) -> None:
     def change(plain: dict[str, Any]) -> None:
-        filled = {"farthest": 9, "longest": 5, "most_at_one_word": 2, "decoder": "new", "most_pieces": 64, "contiguous": True}
+        filled = {"farthest": 9, "longest": 5, "most_at_one_word": 2, "decoder": "new", "most_units": 64, "contiguous": True}
         plain.update(architecture="nag_ner", head={**filled, "space": "pointer", "tail": False, setting: None})
         plain.update(thresholds={"start": 0.5, "score": 0.3}, options={})
 
@@ -126,7 +122,8 @@ def test_settings_that_a_training_fills_in_may_not_be_missing(copied: Path, sett
         (lambda plain: plain.update(colour="red"), "unknown key 'colour'"),
         (lambda plain: plain["text"].update(windwo=3), "unknown key 'text.windwo'"),
         (lambda plain: plain["head"].update(depth=3), "unknown key 'depth'"),
-        (lambda plain: plain.update(format=99), "written by a newer anyner (format 99"),
+        (lambda plain: plain.update(format=99), "written by a newer anyner (format 99, this one knows 3): upgrade anyner"),
+        (lambda plain: plain.update(format=2), "before its first release (format 2, this one knows 3): train the model again"),
         (lambda plain: plain.update(format="new"), "'format'"),
         (lambda plain: plain.update(labels=[]), "'labels'"),
         (lambda plain: plain.update(overlap="some"), "'overlap'"),
@@ -146,58 +143,6 @@ def test_a_config_that_is_not_right_is_one_line_that_names_file_and_key(
     message = message_of(with_config(copied, change))
     assert named in message
     assert "config.json" in message
-
-
-def test_models_of_the_first_format_read_no_separators_between_lines(copied: Path) -> None:
-    config = json.loads((copied / "config.json").read_text(encoding="utf-8"))
-    assert config["format"] == 3 and load(copied).config.text.mark_lines
-    del config["text"]["mark_lines"]
-    (copied / "config.json").write_text(json.dumps({**config, "format": 1}), encoding="utf-8")
-    assert not load(copied).config.text.mark_lines
-
-
-@pytest.mark.parametrize("version", [1, 2, 3])
-def test_settings_of_earlier_releases_load_whatever_the_format(copied: Path, version: int) -> None:
-    before = [entity.key for entity in load(copied, "cpu").predict("Dr. Smith saw Anna in Cairo.").entities]
-    features = {"shapes": 0, "pos": 0, "pos_least_count": 16, "vectors": None, "dropout": 0.5}
-    sizes = {"scratch": {"layers": 1, "width": 64, "vocabulary": 300}} if version == 3 else {"fresh_width": 64, "fresh_layers": 1}
-
-    def older(plain: dict[str, Any]) -> None:
-        del plain["encoder"]["scratch_width"], plain["encoder"]["word_shapes"]
-        plain["encoder"] |= {"layers": 1, "dropout": 0.3, "lstm_width": None, "features": features, **sizes}
-        plain["text"] |= {"overlap": 48, "context_pieces": 96}
-        plain["format"] = version
-
-    loaded = load(with_config(copied, older), "cpu")
-    assert (loaded.config.format, loaded.config.encoder.scratch_width) == (3, 64)
-    assert [entity.key for entity in loaded.predict("Dr. Smith saw Anna in Cairo.").entities] == before
-
-
-@pytest.mark.parametrize(
-    ("group", "key", "value"),
-    [
-        ("encoder", "layers", 4),
-        ("encoder", "lstm_width", 32),
-        ("encoder", "features", {"pos": 5}),
-        ("encoder", "features", {"vectors": "glove.txt"}),
-        ("text", "overlap", 12),
-        ("text", "context_pieces", 7),
-    ],
-)
-def test_a_model_that_uses_a_setting_that_is_gone_is_refused_by_name(copied: Path, group: str, key: str, value: object) -> None:
-    message = message_of(with_config(copied, lambda plain: plain[group].update({key: value})))
-    assert f"{group}.{key}" in message and "no longer has this setting" in message
-
-
-@pytest.mark.parametrize("architecture", names())
-def test_no_old_name_is_a_name_of_today(architecture: str) -> None:
-    """The table is applied to every format, so it must not touch what a model of today has."""
-    head = head_class(architecture)
-    today = {"encoder": EncoderConfig, "text": TextConfig, "head": head.Config, "options": head.CallOptions}
-    for changes in (format_module._COMMON, format_module.CHANGES[architecture]):
-        for old in (*changes.settings, *changes.deleted):
-            group, key, *_ = old.split(".")
-            assert group not in today or key not in today[group].model_fields, old
 
 
 def test_an_unknown_architecture_is_named(copied: Path) -> None:

@@ -28,9 +28,7 @@ def test_shapes_are_kept_with_the_model(tiny: Callable[..., Recipe], tmp_path: P
     ("change", "message"),
     [
         ("encoder.word_shapes=-1", "'encoder.word_shapes'"),
-        ("encoder.features.shapes=5", "'encoder.features.shapes' is now 'encoder.word_shapes'"),
         ("encoder.features.pos=5", "unknown key 'encoder.features'"),
-        ("text.mark_lines=false", "'text.mark_lines' cannot be set"),
     ],
 )
 def test_wrong_settings_are_named(tiny: Callable[..., Recipe], change: str, message: str) -> None:

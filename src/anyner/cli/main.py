@@ -42,10 +42,6 @@ COMMANDS = {
 }
 """Every command is the function of its name in the file of its name; the list is shown without importing any."""
 
-RENAMED = {"crossfit": "anyner cross-validate", "choose": "anyner cross-validate", "adapt": "anyner pretrain"}
-RENAMED["benchmark"] = "python benchmarks/reproduce.py accuracy|speed|train, in a checkout of the repository"
-"""Old command names, not shown in the help."""
-
 
 class CommandGroup(TyperGroup):
     """All commands. An error of the user is one line on stderr, a bug a traceback."""
@@ -54,8 +50,6 @@ class CommandGroup(TyperGroup):
         return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name in RENAMED:
-            _stop(f"anyner {cmd_name} is now {RENAMED[cmd_name]}", 2)
         if cmd_name not in COMMANDS:
             return None
         name = cmd_name.replace("-", "_")

@@ -33,9 +33,8 @@ def _row(folder: Path) -> tuple[str, ...]:
     from anyner.architectures.registry import config_class
     from anyner.architectures.settings import visible_shapes
     from anyner.storage.files import CONFIG
-    from anyner.storage.format import upgraded
 
-    config = upgraded(json.loads((folder / CONFIG).read_text(encoding="utf-8")), str(folder / CONFIG))
+    config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     shapes = visible_shapes(config_class(config["architecture"]).of(config["head"], CONFIG), config["overlap"])
     size = sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
     return folder.name, f"{size / 1e6:.0f} MB", config["architecture"], ", ".join(shapes), ", ".join(config["labels"])

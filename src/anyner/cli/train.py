@@ -55,7 +55,6 @@ def train(
             metavar="DIR", help="Train on train and dev, with the epoch and thresholds of this cross-validation or trained model."
         ),
     ] = None,
-    old_refit_from: Annotated[Path | None, typer.Option("--as", hidden=True)] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the training that was stopped in DIR.")] = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -71,9 +70,6 @@ def train(
       anyner train --refit-from runs/mine -o runs/mine-all
       anyner train -o runs/mine --resume
     """
-    if old_refit_from is not None:
-        say("anyner: --as is now --refit-from", err=True)
-        raise typer.Exit(2)
     _check_start(recipe, data, refit_from, output, resume, chosen=bool(architecture or encoder))
     if refit_from is not None:
         ready = _refit_recipe(refit_from, recipe, changes or [])

@@ -16,7 +16,7 @@ from anyner.inference.config import ModelConfig, Precision
 from anyner.inference.recognizer import Recognizer
 from anyner.storage.bundled import BUNDLED, bundled_folder, bundled_names
 from anyner.storage.files import CONFIG, WEIGHTS, room_for
-from anyner.storage.format import upgraded
+from anyner.storage.format import check_format
 from anyner.storage.graph import INDEX, Graph, graph_of, remove_graph
 from anyner.storage.hub import MODEL_FILES, download, is_hub_id
 
@@ -155,7 +155,7 @@ def read_config(folder: Path) -> ModelConfig:
     plain: Any = read_json(path)
     if not isinstance(plain, dict) or "architecture" not in plain:
         raise AnynerError(f"{path}: not the config of an anyner model")
-    plain = upgraded(plain, str(path))
+    check_format(plain, path)
     for group, largest in _LARGEST.items():
         for key, value in plain[group].items() if isinstance(plain.get(group), dict) else ():
             check_size(key, value, largest, f"{path}: {group}:")

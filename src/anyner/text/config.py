@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from anyner.settings import Settings, by_rule, recorded
+from anyner.settings import Settings, by_rule
 from anyner.text.words import SplitterName
 
 
@@ -19,6 +19,3 @@ class TextConfig(Settings):
     """Most pieces the encoder reads at once, special ones included; default: the encoder's limit, at most 512."""
     context: int = Field(default=0, ge=0)
     """Neighbouring sentences read on each side, for documents with `doc` and `sentence`."""
-    mark_lines: bool = recorded(True)
-    """Whether the encoder reads a separator at the end of a line; lines of a wrapped paragraph have none. False in models of
-    format 1 alone."""

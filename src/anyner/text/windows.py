@@ -106,7 +106,7 @@ def windows_of(document: Document, number: int, text: TextConfig, budget: int, c
     """Windows of at most `budget` pieces, in order, each sharing words with the next. An empty text gives none."""
     words = words_of(document, text)
     held = _Held(document, number)
-    lines = LineStarts(document.text if text.mark_lines else "")
+    lines = LineStarts(document.text)
     while chunk := list(islice(words, _CHUNK)):
         strings = [document.text[start:end] for start, end in chunk]
         new = list(zip(chunk, strings, cut(strings), lines.flags(chunk), strict=True))

@@ -15,7 +15,6 @@ from anyner.errors import AnynerError
 from anyner.inference.config import Precision
 from anyner.overlap import Policy
 from anyner.settings import Settings, by_rule
-from anyner.storage.format import OLD_RECIPE_KEYS, has_key
 from anyner.text.config import TextConfig
 
 
@@ -171,15 +170,6 @@ class Recipe(Settings):
         if not isinstance(plain, dict):
             raise AnynerError(f"{path}: a recipe is a mapping of keys, got {type(plain).__name__}")
         return cls.of(changed(plain, changes), str(path))
-
-    @classmethod
-    def of(cls, plain: Mapping[str, Any] | None, where: str) -> Self:
-        for old, new in OLD_RECIPE_KEYS.items():
-            if has_key(plain, old):
-                raise AnynerError(f"{where}: '{old}' is now '{new}'")
-        if plain is not None and has_key(plain, "text.mark_lines") and plain["text"]["mark_lines"] is not True:
-            raise AnynerError(f"{where}: 'text.mark_lines' cannot be set: new models always read line ends")
-        return super().of(plain, where)
 
     def with_keys(self, values: Mapping[str, Any]) -> Self:
         """A copy that has these values by dotted key, validated again."""
