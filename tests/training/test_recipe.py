@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -144,18 +143,3 @@ def test_a_key_that_stands_there_twice_is_told(tmp_path: Path) -> None:
 def test_a_policy_that_is_not_there_is_told_with_all_there_are() -> None:
     with pytest.raises(AnynerError, match=r"'overlap': .*'auto', 'all', 'nested'.* or 'flat_spans', got 'foo'"):
         Recipe.of({"data": {"synthetic": {}}, "overlap": "foo"}, "recipe")
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("chosen.epoch=3", "refit"),
-        ("data.augmentation.coordination=0.3", "data.augmentation"),
-        ("data.synthetic.train=9", "data.synthetic.sentences"),
-        ("adapting.epochs=2", "anyner pretrain --epochs"),
-        ("pretraining.epochs=2", "anyner pretrain --epochs"),
-    ],
-)
-def test_old_keys_are_refused_with_the_new_name(tiny: Callable[..., Recipe], old: str, new: str) -> None:
-    with pytest.raises(AnynerError, match=f"is now '{new}'"):
-        tiny(old)

@@ -39,9 +39,10 @@ class Lines(Listener):
         self.lines.append(line)
 
 
-def test_folds_in_a_process_of_a_device_give_the_files_of_folds_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.slow
+def test_folds_on_two_devices_give_the_files_of_folds_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cross_validate(FEW, tmp_path / "in turn", folds=2)
-    monkeypatch.setattr(module, "gpus", lambda: CPUS[:1])
+    monkeypatch.setattr(module, "gpus", lambda: CPUS)
     told = Lines()
     cross_validate(FEW, tmp_path / "apart", folds=2, listener=told)
     for name in ("soft_labels.jsonl", "refit.json", "recipe.yaml"):

@@ -13,6 +13,7 @@ from anyner.document import Document, Entity
 from anyner.inference.recognizer import Recognizer
 from anyner.training.config import Recipe
 
+pytestmark = pytest.mark.slow
 PARTS = ("hands", "arms", "shoulders", "knees", "feet", "hips", "ankles", "elbows")
 FEELINGS = ("pain", "swelling", "itching")
 HELD_OUT = {("hands", "arms", "shoulders"), ("knees", "feet", "elbows")}
