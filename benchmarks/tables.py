@@ -45,9 +45,12 @@ from results import (
 )
 from script import RESULTS, ROOT, parser_of
 
-from anyner.training.config import TrainingConfig
-
-PAGES = ("README.md", "benchmarks/README.md", *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/*.md")))
+PAGES = (
+    "README.md",
+    "benchmarks/README.md",
+    "benchmarks/runs.md",
+    *sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/*.md")),
+)
 _TABLE = re.compile(r"(<!-- table: (\w+)((?: [^\s=]+=[^\s=]+)*) -->\n).*?(<!-- end -->)", re.DOTALL)
 _TEXTS = re.compile(r"(<!-- texts: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _NOTHING = "No results yet.\n"
@@ -64,12 +67,6 @@ def _device(result: Result) -> str:
     return str(result["machine"]["device"])
 
 
-def _training_seconds(result: Result) -> str:
-    """Trainings that shared a GPU slow each other down, so their number stands beside the time."""
-    together = result.get("runs_side_by_side", 1)
-    return f"{result['training_seconds']:,.0f}" + (f" ({together} runs side by side)" if together > 1 else "")
-
-
 def _interval(result: Result) -> str:
     low, high = result["test"]["strict_f1_interval"]
     return f"{100 * low:.1f} to {100 * high:.1f}"
@@ -77,11 +74,6 @@ def _interval(result: Result) -> str:
 
 def _of_cell(name: str, result: Result) -> str:
     return str(result["cell"][name])
-
-
-def _on_dev(result: Result) -> Iterable[Result]:
-    """Trainings that were scored on dev alone."""
-    return [result] if result["what"] == "accuracy" and "test" not in result and not _has_preset(result) else []
 
 
 def _of_presets(result: Result) -> Iterable[Result]:
@@ -148,13 +140,6 @@ _MODEL: Columns = {
     "seed": lambda r: str(r["seed"]),
 }
 _DEV: Columns = {"dev F1": lambda r: percent(r["dev_f1"])}
-_TRAINING: Columns = {
-    "training, s": _training_seconds,
-    "sentences/s": lambda r: f"{r['training_sentences_per_second']:,.0f}",
-    "batch": lambda r: str(recipe_value(r, "training", "batch_sentences") or TrainingConfig().batch_sentences),
-    "peak, GB": lambda r: f"{r['peak_gpu_bytes'] / 1e9:.1f}" if r.get("peak_gpu_bytes") else "",
-    "device": _device,
-}
 TABLES: Mapping[str, Table] = {
     "trainings": Table(
         one_row("matrix"),
@@ -166,11 +151,10 @@ TABLES: Mapping[str, Table] = {
             "test F1": lambda r: percent(r["test"]["strict"]["f1"]),
             "95 % interval": _interval,
             "best epoch": lambda r: str(r["best_epoch"]),
-            "training, s": _training_seconds,
+            "training, s": lambda r: f"{r['training_seconds']:,.0f}",
             "device": _device,
         },
     ),
-    "dev_only": Table(_on_dev, {**_MODEL, **_DEV, **_TRAINING}),
     "presets": Table(
         _of_presets,
         {

@@ -22,7 +22,8 @@ class Block:
 
 
 def pages() -> list[Path]:
-    found = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "benchmarks/README.md")]
+    found = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md")]
+    found += sorted(ROOT.glob("benchmarks/*.md"))
     return [*found, *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("src/anyner/architectures/*/README.md"))]
 
 
