@@ -79,6 +79,25 @@ def test_malformed_lines(tmp_path: Path) -> None:
     assert [(p.line, p.kept) for p in corpus.problems] == [(2, False), (3, True), (4, False), (5, False), (6, False)]
 
 
+def test_labels_without_a_prefix_are_told(tmp_path: Path) -> None:
+    corpus = _read(tmp_path, "Angela PER\nMerkel PER\nmet O\nSiemens ORG\nBerlin LOC\n\nBern LOC\n")
+    assert [_found(document) for document in corpus] == [
+        [("PER", "Angela Merkel"), ("ORG", "Siemens"), ("LOC", "Berlin")],
+        [("LOC", "Bern")],
+    ]
+    assert [(problem.line, problem.kept) for problem in corpus.problems] == [(1, True)]
+
+
+def test_a_column_that_counts_the_words_is_not_the_words(tmp_path: Path) -> None:
+    text = "# text\n1\tAngela\tX\tB-PER\n2-3\tdel\t_\t_\n2\tde\tX\tO\n3\tel\tX\tO\n\n1\tBern\tX\tB-LOC\n"
+    corpus = _read(tmp_path, text)
+    assert [document.text for document in corpus] == ["Angela de el", "Bern"]
+    assert [_found(document) for document in corpus] == [[("PER", "Angela")], [("LOC", "Bern")]]
+    assert corpus.problems == ()
+    years = _read(tmp_path, "1 X O\n1984 X B-DATE\n")
+    assert years.documents[0].text == "1 1984"
+
+
 def test_document_starts_give_doc_and_sentence(tmp_path: Path) -> None:
     start = "-DOCSTART- -X- O O\n"
     corpus = _read(tmp_path, start + "\na O\n\n\n\nb O\n\n" + start + "c O\n")

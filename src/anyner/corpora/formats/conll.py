@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
@@ -19,16 +20,50 @@ _DOCUMENT_START = "-DOCSTART-"
 _COMMENTS = ("#", "#begin", "#end")
 _BLANKS = " \t\r"
 _RUN_OF_BLANKS = re.compile(" +")
+_RANGE = re.compile(r"\d+[-.]\d+")
+_LABEL = re.compile(r"(?![BIESMLUW]-)[^\W\d_][\w-]+")
+_MOST_LABELS = 100
+"""Of tags without prefixes; more of them are words."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """What only all lines of a file show."""
+
+    numbered: bool
+    """The first column counts the words of a sentence, as in CoNLL-U: words are in the second one."""
+    plain_tags: bool
+    """Tags are labels without a prefix such as B-: neighbouring words with one label are an entity."""
+
+    @classmethod
+    def of(cls, path: Path) -> _Layout:
+        counts, expected, most = True, 1, 0
+        tags: set[str] = set()
+        for _, text in numbered_lines(path):
+            columns = _columns(text)
+            if not any(columns) or columns[0] == _DOCUMENT_START:
+                expected = 1
+            elif columns[0] not in _COMMENTS and not (counts and _RANGE.fullmatch(columns[0])):
+                counts = counts and columns[0] == str(expected) and len(columns) > 2
+                expected, most = expected + 1, max(most, expected)
+                if len(columns) > 1 and len(tags) <= _MOST_LABELS + 1:
+                    tags.add(columns[-1])
+        labels = tags - {"O"}
+        plain = "O" in tags and len(labels) <= _MOST_LABELS and all(_LABEL.fullmatch(label) for label in labels)
+        return cls(counts and most > 1, plain and bool(labels))
 
 
 def _documents(path: Path, log: ProblemLog) -> Iterator[Document]:
-    sentences = list(_sentences(path, log))
+    layout = _Layout.of(path)
+    if layout.plain_tags:
+        log.kept(1, "its tags have no prefix such as B-: neighbouring words with one tag are read as one entity")
+    sentences = list(_sentences(path, layout, log))
     if sentences and not any(any(sentence.tags) for sentence in sentences):
         raise AnynerError(f"{log.found[0]}; no line ends in a tag such as O or B-PER")
     return tags_to_entities(sentences, log)
 
 
-def _sentences(path: Path, log: ProblemLog) -> Iterator[TaggedDocument]:
+def _sentences(path: Path, layout: _Layout, log: ProblemLog) -> Iterator[TaggedDocument]:
     stem = path.name.split(".")[0]
     tagged: list[tuple[int, str, str]] = []
     document = place = 0
@@ -43,7 +78,7 @@ def _sentences(path: Path, log: ProblemLog) -> Iterator[TaggedDocument]:
         if starts_document:
             document, place = document + 1, 0
         elif any(columns):
-            tagged += _tagged(columns, line, log)
+            tagged += _tagged(columns, layout, line, log)
 
 
 def _columns(text: str) -> list[str]:
@@ -52,9 +87,13 @@ def _columns(text: str) -> list[str]:
     return [column.strip(" ") for column in text.split("\t")] if "\t" in text else _RUN_OF_BLANKS.split(text.lstrip(" "))
 
 
-def _tagged(columns: list[str], line: int, log: ProblemLog) -> list[tuple[int, str, str]]:
+def _tagged(columns: list[str], layout: _Layout, line: int, log: ProblemLog) -> list[tuple[int, str, str]]:
     """Line, word and tag, if the line has a word."""
-    word, tag = columns[0], columns[-1]
+    if layout.numbered and _RANGE.fullmatch(columns[0]):
+        return []  # what the words of the next lines are together, or a word that the text does not have
+    word, tag = columns[1 if layout.numbered and columns[0] not in _COMMENTS else 0], columns[-1]
+    if layout.plain_tags and _LABEL.fullmatch(tag) and tag != "O":
+        tag = f"I-{tag}"
     if len(columns) == 1:
         log.kept(line, f"word {shown(word)} has no tag, read as O")
         return [(line, word, "")]
