@@ -78,6 +78,36 @@ def test_an_output_whose_name_says_no_format_is_refused(tiny_model: Path, tmp_pa
     assert answer.code == 1 and "add --format" in answer.err and not (tmp_path / "found").exists()
 
 
+def test_what_is_read_is_never_replaced(tiny_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "corpus").mkdir()
+    gold = tmp_path / "corpus/test.jsonl"
+    gold.write_text('{"text": "pain", "entities": []}\n', encoding="utf-8")
+    before = gold.read_bytes()
+    for arguments in (
+        ("predict", "-i", gold, "-m", tiny_model, "-o", gold),
+        ("convert", gold, gold),
+        ("evaluate", tiny_model, gold, "-o", gold),
+        ("evaluate", tiny_model, tmp_path / "corpus", "-o", gold),
+        ("compare", gold, gold, gold, "-o", gold),
+    ):
+        anyner_command(*arguments).assert_one_line("is read by this command and would be replaced")
+    for command in (("evaluate", tiny_model, gold), ("compare", gold, gold, gold)):
+        anyner_command(*command, "--report", tmp_path / "keep.txt").assert_one_line("its name must end in .html")
+    assert gold.read_bytes() == before and not (tmp_path / "keep.txt").exists()
+
+
+def test_a_folder_is_no_text(tiny_model: Path, tmp_path: Path) -> None:
+    anyner_command("predict", str(tmp_path), "-m", tiny_model).assert_one_line(f"names a folder: give -i {tmp_path}")
+
+
+def test_equal_names_in_several_folders_are_told_apart(tiny_model: Path, tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "note.txt").write_text(folder, encoding="utf-8")
+    found = predicted(tiny_model, "-i", tmp_path / "a", "-i", tmp_path / "b")
+    assert [item["id"] for item in found] == [str(tmp_path / folder / "note") for folder in "ab"]
+
+
 def test_a_folder_of_texts_gives_a_document_a_file(tiny_model: Path, tmp_path: Path) -> None:
     for name in ("b", "a"):
         (tmp_path / f"{name}.txt").write_text(f"text {name}", encoding="utf-8")
@@ -169,7 +199,7 @@ def test_bad_fragments_are_problems_with_file_and_line(tiny_model: Path, tmp_pat
     file.write_text(json.dumps(item) + "\n")
     answer = anyner_command("evaluate", tiny_model, file, "--json")
     assert answer.code == 0 and json.loads(answer.out)["documents"] == 1
-    assert f"{file}:1:" in answer.err and "1 problems while reading" in answer.err
+    assert f"{file}:1:" in answer.err and "1 problem while reading" in answer.err
 
 
 def test_duplicates_and_unknown_labels_are_told(tiny_model: Path, tmp_path: Path) -> None:

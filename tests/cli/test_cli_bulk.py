@@ -69,6 +69,14 @@ def test_a_table_keeps_its_columns_and_rows(tiny_model: Path, recognizer: Recogn
         )
 
 
+def test_input_that_was_mended_is_read_again(tiny_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_bytes(b"na\xefve")
+    command = ("predict", "-i", tmp_path / "in.txt", "-m", tiny_model, "-o", tmp_path / "out.jsonl")
+    anyner_command(*command).assert_one_line("not UTF-8")
+    (tmp_path / "in.txt").write_text("naïve", encoding="utf-8")
+    assert anyner_command(*command).code == 0 and len(lines_of(tmp_path / "out.jsonl")) == 1
+
+
 def test_bad_lines_are_told_and_counted_and_the_rest_is_predicted(tiny_model: Path, tmp_path: Path) -> None:
     good = json.dumps({"text": TEXTS[0]}).encode()
     (tmp_path / "in.jsonl").write_bytes(b"\n".join([good, b"{", good, b"\xff", b'{"text": 3}', good]))

@@ -48,6 +48,10 @@ class Parts:
         """Parts that are there."""
         return sum(1 for path in self.folder.iterdir() if path.name.isdecimal())
 
+    def remove_if_empty(self) -> None:
+        if not len(self):
+            shutil.rmtree(self.folder, ignore_errors=True)
+
     def path(self, number: int) -> Path:
         return self.folder / f"{number:09d}"
 

@@ -52,7 +52,7 @@ def calibrate(
       anyner calibrate general-en my-dev.jsonl -o models/mine --report reliability.svg
     """
     if report is not None:
-        check_writable(report)
+        check_writable(report, [dev])
     gold = read_corpus(dev, format, split="dev")
     if not any(document.entities for document in gold):
         raise AnynerError(f"{dev}: holds no entity to calibrate on")

@@ -12,7 +12,7 @@ import typer
 
 from anyner.cli.choices import DeviceOption, FormatOption, load_model
 from anyner.cli.corpus import CORPUS_HELP, read_corpus
-from anyner.cli.output import Progress, check_writable, say, write_out
+from anyner.cli.output import Progress, check_page, check_writable, say, write_out
 from anyner.errors import AnynerError, json_text, printable
 
 if TYPE_CHECKING:
@@ -49,9 +49,11 @@ def compare(
       anyner compare runs/one runs/other data/genia/test.jsonl
       anyner compare found-a.jsonl found-b.jsonl test.jsonl --report differences.html
     """
-    for path in (output, report):
-        if path is not None:
-            check_writable(path)
+    read = [corpus, *(name for name in (a, b) if Path(name).is_file())]
+    if output is not None:
+        check_writable(output, read)
+    if report is not None:
+        check_page(report, read)
     gold = read_corpus(corpus, format)
     if not gold.documents:
         raise AnynerError(f"{corpus}: holds no document to score on")

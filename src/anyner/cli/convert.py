@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anyner.cli.corpus import CORPUS_HELP, read_corpus, tell_problems
-from anyner.cli.output import format_of, say
+from anyner.cli.output import check_writable, format_of, say
 from anyner.errors import AnynerError
 from anyner.text.words import SplitterName
 
@@ -56,6 +56,8 @@ def convert(
     """
     from anyner.corpora.reading import FORMATS
 
+    if not Path(target).is_dir():
+        check_writable(Path(target), [source])
     chosen = target_format or format_of(Path(target), _BY_ENDING, "--to", (one.name for one in FORMATS))
     corpus = read_corpus(source, source_format)
     if splitter is not None:

@@ -83,7 +83,7 @@ def tell_problems(problems: Sequence[Problem]) -> None:
     if not problems:
         return
     dropped = sum(not problem.kept for problem in problems)
-    say(f"{len(problems)} problems while reading ({dropped} dropped):", err=True)
+    say(f"{len(problems)} problem{'s' * (len(problems) > 1)} while reading ({dropped} dropped):", err=True)
     groups = grouped(problems)
     for group in groups[:_SHOWN_PROBLEMS]:
         say(f"  {group}", err=True)

@@ -23,7 +23,7 @@ from anyner.cli.choices import (
     load_model,
 )
 from anyner.cli.corpus import CORPUS_HELP, read_corpus
-from anyner.cli.output import Progress, check_writable, say, write_out
+from anyner.cli.output import Progress, check_page, check_writable, say, write_out
 from anyner.errors import AnynerError, json_text, printable
 
 if TYPE_CHECKING:
@@ -62,9 +62,11 @@ def evaluate(
       anyner evaluate runs/demo synthetic:contiguous:test --json -o figures.json
       anyner evaluate runs/genia data/genia/test.jsonl --report errors.html
     """
-    for path in (output, report):
-        if path is not None:
-            check_writable(path)
+    read = [corpus, *filter(None, [train])]
+    if output is not None:
+        check_writable(output, read)
+    if report is not None:
+        check_page(report, read)
     choices = call_choices(threshold, option, overlap)
     gold = read_corpus(corpus, format)
     if not gold.documents:

@@ -26,10 +26,21 @@ def say(line: str, err: bool = False) -> None:
     typer.echo(printable(line), err=err)
 
 
-def check_writable(path: Path) -> None:
-    """Refuses, before any work is done, a path that cannot become a file."""
+def check_writable(path: Path, inputs: Iterable[str | Path] = ()) -> None:
+    """Refuses, before any work is done, a path that cannot become a file, or that would replace what the command reads."""
     if path.is_dir():
         raise AnynerError(f"{path}: cannot be written: it is a folder")
+    if path.is_file():
+        for read in map(Path, inputs):
+            if read.exists() and (path.samefile(read) or (read.is_dir() and path.resolve().is_relative_to(read.resolve()))):
+                raise AnynerError(f"{path}: is read by this command and would be replaced: choose another output")
+
+
+def check_page(path: Path, inputs: Iterable[str | Path] = ()) -> None:
+    """The same for a page."""
+    check_writable(path, inputs)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise AnynerError(f"{path}: the report is a page: its name must end in .html")
 
 
 def is_device(path: Path) -> bool:

@@ -102,7 +102,7 @@ def predict(
     Files of any size become .jsonl or .parquet; a run that was stopped goes on when it is given again.
     """
     _check_source(text, files or [])
-    chosen = _checked_target(format, output)
+    chosen = _checked_target(format, output, files or [])
     choices = call_choices(threshold, option, overlap)
     if batch_tokens is not None:
         choices["batch_tokens"] = batch_tokens
@@ -173,7 +173,11 @@ def _write_parts(
     if number := len(parts):
         say(f"{output}: goes on with the unfinished output of an earlier run ({number} parts)", err=True)
     began = time.monotonic()
-    done = where.run(parts, Work(form, choices), lambda so_far, share: progress.share(so_far.documents, share))
+    try:
+        done = where.run(parts, Work(form, choices), lambda so_far, share: progress.share(so_far.documents, share))
+    except AnynerError:
+        parts.remove_if_empty()  # bad input is mended and read again, and is then another run's
+        raise
     progress.wipe()
     _tell_unread(done.documents, done.short, done.unknown, done.coverage)
     seconds = time.monotonic() - began
@@ -256,7 +260,8 @@ def _check_source(text: str | None, files: list[str]) -> None:
     if (text is None) == (not files):
         raise typer.BadParameter("give one TEXT, - for stdin, or -i FILE (once for each file)")
     if text is not None and _names_a_file(text):
-        raise AnynerError(f"{text} names a file: give -i {text} to read it, or - and the name on stdin if it is the text")
+        what = "folder" if Path(text).is_dir() else "file"
+        raise AnynerError(f"{text} names a {what}: give -i {text} to read it, or - and the name on stdin if it is the text")
     if files.count("-") > 1:
         raise typer.BadParameter("stdin can be read only once")
 
@@ -266,10 +271,10 @@ def _names_a_file(text: str) -> bool:
     if len(text.split()) != 1:
         return False
     # Unlike Path.is_file this also answers for names that are too long to be one.
-    return os.path.isfile(text) or text.lower().endswith(_FILE_ENDINGS)  # noqa: PTH113
+    return os.path.exists(text) or text.lower().endswith(_FILE_ENDINGS)  # noqa: PTH110
 
 
-def _checked_target(chosen: str | None, output: Path | None) -> str:
+def _checked_target(chosen: str | None, output: Path | None, files: list[str]) -> str:
     """The format to write, once it is clear that it can be written there."""
     if chosen == "brat":
         if output is None:
@@ -277,7 +282,7 @@ def _checked_target(chosen: str | None, output: Path | None) -> str:
         if output.exists() and (not output.is_dir() or any(output.iterdir())):
             raise AnynerError(f"{output}: brat is written to a new or empty folder, and this is not one")
     elif output is not None:
-        check_writable(output)
+        check_writable(output, files)
         if chosen is None and (output.suffix.lower() in _BY_ENDING or not is_device(output)):
             return format_of(output, _BY_ENDING, "--format", get_args(OutputFormat))
     return chosen or "text"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import select
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from io import UnsupportedOperation
 from itertools import chain
@@ -39,6 +40,7 @@ class Files:
         self._lines, self._context, self._column = lines, context, column
         self._names = [path for name in names for path in _files_in(name)]
         self._sizes = [Path(name).stat().st_size if Path(name).is_file() else 0 for name in self._names]
+        self._same_name = Counter(map(_name, self._names))
         self._position, self._before = Position(), 0
         self.problems: list[Problem] = []
         """Met so far."""
@@ -88,7 +90,9 @@ class Files:
     def _read(self, name: str, log: ProblemLog) -> Iterator[Chunk]:
         path, self._position = Path(name), Position()
         if name.lower().endswith(_TEXT_ENDINGS):
-            return chunks_of(_text_file(path, self._lines, log, self._position))
+            own = _name(name)  # of several files with one name, folders tell them apart
+            own = own if self._same_name[own] == 1 else str(path.with_name(own))
+            return chunks_of(_text_file(path, own, self._lines, log, self._position))
         if path.suffix.lower() == _PARQUET and path.is_file():
             PARQUET.check_installed()
             return parquet_chunks(path, self._column, log, path.stem)
@@ -163,8 +167,11 @@ def _texts_in(folder: Path) -> list[Path]:
     return [folder / name for name in texts]
 
 
-def _text_file(path: Path, lines: bool, log: ProblemLog, position: Position) -> Iterator[Document]:
-    name = path.name.split(".txt")[0]
+def _name(path: str) -> str:
+    return Path(path).name.split(".txt")[0]
+
+
+def _text_file(path: Path, name: str, lines: bool, log: ProblemLog, position: Position) -> Iterator[Document]:
     if not lines:
         yield _document(whole_text(path).removeprefix(BYTE_ORDER_MARK), name, str(path))
         return

@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack, overload
 
 from anyner.architectures.settings import Decoding
 from anyner.document import Document
@@ -30,6 +30,16 @@ BATCH_TOKENS, CPU_BATCH_TOKENS, GPU_BATCH_TOKENS = 16_384, 1024, 65_536
 caches."""
 
 
+class Choices(TypedDict, total=False):
+    """What a call may choose; what is left out is as the model has it."""
+
+    options: Mapping[str, Any] | None
+    thresholds: Mapping[str, float] | None
+    overlap: str | None
+    batch_tokens: int | None
+    progress: Progress | None
+
+
 class Recognizer:
     """Finds entities with a trained model.
 
@@ -48,6 +58,9 @@ class Recognizer:
         self.proposer = Proposer(runtime, vocabulary)
         self._unknown = UnknownWords(unknown_piece(vocabulary))
 
+    def __repr__(self) -> str:
+        return f"<Recognizer {self.config.architecture}, {self.config.overlap}: {', '.join(self.config.labels)}>"
+
     @property
     def model(self) -> NerModel:
         """The model in torch, where it runs in torch."""
@@ -57,20 +70,22 @@ class Recognizer:
         return model
 
     @overload
-    def predict(self, texts: str | Document, **chosen: Any) -> Document: ...
+    def predict(self, texts: str | Document, **chosen: Unpack[Choices]) -> Document: ...  # type: ignore[overload-overlap]
     @overload
-    def predict(self, texts: Iterable[str] | Iterable[Document], **chosen: Any) -> list[Document]: ...
-    def predict(self, texts: str | Document | Iterable[str] | Iterable[Document], **chosen: Any) -> Document | list[Document]:
+    def predict(self, texts: Iterable[str] | Iterable[Document], **chosen: Unpack[Choices]) -> list[Document]: ...
+    def predict(
+        self, texts: str | Document | Iterable[str] | Iterable[Document], **chosen: Unpack[Choices]
+    ) -> Document | list[Document]:
         """One text gives one document; a list of texts gives a list. A list of words is `predict_words`.
 
-        `chosen`: options, thresholds, overlap, batch_tokens, as `stream` takes them.
+        `chosen`: as `stream` takes them.
         """
         if isinstance(texts, str | Document):
             return next(self.stream([texts if isinstance(texts, Document) else Document(texts)], **chosen))
         _check_texts(texts)
         return list(self.stream(list(documents_in(texts)), **chosen))  # check all before the first is read
 
-    def predict_words(self, words: Sequence[str], **chosen: Any) -> Document:
+    def predict_words(self, words: Sequence[str], **chosen: Unpack[Choices]) -> Document:
         """Entities of one tokenised sentence."""
         if isinstance(words, str | bytes) or not isinstance(words, Iterable) or not all(isinstance(word, str) for word in words):
             raise AnynerError("predict_words takes a list of words (str); use predict for a text")
@@ -145,7 +160,7 @@ class Recognizer:
                 raise AnynerError(
                     f"there is no threshold {name!r}; {self.config.architecture} has: {', '.join(chosen) or 'none'}"
                 )
-            if not isinstance(value, Real):
+            if not isinstance(value, Real) or isinstance(value, bool):
                 raise AnynerError(f"threshold {name}: expected a number, got {value!r}")
             if not value >= loosest[name]:
                 raise AnynerError(f"threshold {name}: the lowest is {loosest[name]}, got {value!r}")

@@ -25,7 +25,7 @@ from anyner.training.auto import completed, told
 from anyner.training.checkpoint import has_checkpoint
 from anyner.training.config import Recipe, RefitConfig
 from anyner.training.data.augmentation import augmented
-from anyner.training.data.splits import Corpora, Splits, dev_passages, plain_of, split_data
+from anyner.training.data.splits import Corpora, Splits, dev_passages, plain_of, sources_of, split_data
 from anyner.training.processes import check_one_process
 from anyner.training.progress import Listener
 from anyner.training.run import run
@@ -225,7 +225,7 @@ class Folds:
 
 def fold_numbers(documents: Sequence[Document], folds: int) -> tuple[int, ...]:
     """The fold of each document, in turn by source document (`doc`); without a `doc`, equal texts share a fold."""
-    sources = [("doc", one.doc) if one.doc is not None else ("text", one.text) for one in documents]
+    sources = sources_of(documents)
     fold_of = {source: number % folds for number, source in enumerate(dict.fromkeys(sources))}
     if len(fold_of) < folds:
         raise AnynerError(f"{len(fold_of)} documents in train and dev are too few for {folds} folds")

@@ -136,7 +136,23 @@ def test_dev_from_source_documents_of_train_is_reported(tiny: Callable[..., Reci
     assert line.startswith("1 dev documents share a source document")
 
 
+def test_texts_of_train_in_dev_are_reported(tiny: Callable[..., Recipe]) -> None:
+    train = [Document(f"Anna saw Bern {n} times.", (Entity("Person", ((0, 4),)),)) for n in range(12)]
+    (line,) = checked(tiny, train, [*train[:2], ANNA])
+    assert line == "2 of 3 dev documents have the text of a train document: dev scores are too high"
+    assert checked(tiny, train[:1], train) == []
+
+
+def test_equal_texts_are_held_out_together() -> None:
+    train, dev = held_out([Document("Bern."), *[ANNA] * 9], 0.1)
+    assert (len(train), len(dev)) == (1, 9)
+
+
 def prepared(tiny: Callable[..., Recipe], train: list[Document], dev: list[Document], *changes: str) -> list[str]:
+    return checked(tiny, train, [replace(one, text=f"{one.text} ") for one in dev], *changes)
+
+
+def checked(tiny: Callable[..., Recipe], train: list[Document], dev: list[Document], *changes: str) -> list[str]:
     return build(tiny(*changes), Splits(tuple(train), tuple(dev), ()))[2].lines()
 
 
@@ -268,4 +284,6 @@ def test_neighbouring_sentences_reach_the_windows(tiny: Callable[..., Recipe]) -
 
 def test_a_share_that_leaves_nothing_to_train_on_is_told() -> None:
     with pytest.raises(AnynerError, match=r"data\.held_out: a share of 0\.99 leaves no document"):
-        held_out([ANNA, BERN], 0.99)
+        held_out([ANNA, Document("Bern.")], 0.99)
+    with pytest.raises(AnynerError, match=r"one training document.*add a dev file"):
+        held_out([ANNA], 0.1)

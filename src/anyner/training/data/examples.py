@@ -20,6 +20,8 @@ from anyner.training.data.splits import DocumentSoftLabels, Splits
 
 _MOST_UNKNOWN = 0.2
 """Share of unknown words from which the encoder is called unfit."""
+_MOST_REPEATED = 0.1
+"""Share of dev that train may repeat: greetings and headings are in every corpus."""
 _SOFT_LABEL_WEIGHT = 0.5
 """Weight of the soft labels in the targets; gold has the rest."""
 
@@ -38,6 +40,10 @@ class DataCheck:
     """Training words that are not in the encoder's vocabulary."""
     dev_from_train: int = 0
     """Dev documents from source documents that train has as well."""
+    dev: int = 0
+    """Dev documents."""
+    dev_repeated: int = 0
+    """Dev documents without a `doc` that have the text of a training document."""
 
     def lines(self) -> list[str]:
         """One line for each thing a user should know."""
@@ -61,6 +67,10 @@ class DataCheck:
             found.append(
                 f"{self.dev_from_train} dev documents share a source document (`doc`) with train: dev scores are too high; "
                 "data.held_out splits by source document"
+            )
+        if self.dev_repeated > _MOST_REPEATED * self.dev:
+            found.append(
+                f"{self.dev_repeated} of {self.dev} dev documents have the text of a train document: dev scores are too high"
             )
         return found
 
@@ -88,6 +98,9 @@ def training_examples(
             yield replace(example, source=document.doc, times=1 if example.entities.contiguous.all() else times)
     sources = {document.doc for document in data.train} - {None}
     check.dev_from_train = sum(document.doc in sources for document in data.dev)
+    texts = {document.text for document in data.dev}
+    repeated = {document.text for document in data.train if document.text in texts}
+    check.dev, check.dev_repeated = len(data.dev), sum(one.doc is None and one.text in repeated for one in data.dev)
     check.unknown_labels.update(e.label for document in data.dev for e in document.entities if e.label not in config.labels)
 
 

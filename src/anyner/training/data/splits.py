@@ -128,14 +128,14 @@ def _read_source(source: Source) -> Corpus:
 
 def thinned(documents: Sequence[Document], most: int) -> tuple[Document, ...]:
     """About so many documents at most, evenly drawn, source documents whole."""
-    sources = _sources(documents)
+    sources = sources_of(documents)
     kept = set(list(dict.fromkeys(sources))[:: -(-len(documents) // most)]) if len(documents) > most else set(sources)
     return tuple(document for document, source in zip(documents, sources, strict=True) if source in kept)
 
 
 def held_out(documents: Sequence[Document], share: float) -> tuple[tuple[Document, ...], tuple[Document, ...]]:
     """Train and dev: dev gets the last source documents, since new texts are more like the end of a corpus."""
-    sources = _sources(documents)
+    sources = sources_of(documents)
     in_order = list(dict.fromkeys(sources))
     last = set(in_order[-max(1, round(len(in_order) * share)) :])
     train, dev = (
@@ -143,13 +143,15 @@ def held_out(documents: Sequence[Document], share: float) -> tuple[tuple[Documen
         for held in (False, True)
     )
     if not train:
+        if len(in_order) == 1:
+            raise AnynerError("there is one training document, or one source document: too few to hold out dev; add a dev file")
         raise AnynerError(f"data.held_out: a share of {share:g} leaves no document to train on")
     return train, dev
 
 
-def _sources(documents: Sequence[Document]) -> list[str | int]:
-    """The source document of each; one without `doc` is its own, named by its number."""
-    return [one.doc if one.doc is not None else number for number, one in enumerate(documents)]
+def sources_of(documents: Sequence[Document]) -> list[tuple[str, str]]:
+    """What of each belongs on one side of a split: its source document (`doc`); without one, equal texts."""
+    return [("doc", one.doc) if one.doc is not None else ("text", one.text) for one in documents]
 
 
 def read_soft_labels(
