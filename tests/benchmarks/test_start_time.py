@@ -10,6 +10,7 @@ from anyner.errors import AnynerError
 ROOT = Path(__file__).parent.parent.parent
 
 
+@pytest.mark.slow
 def test_it_times_a_new_process_and_sees_what_it_imports(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     module = import_module("start")

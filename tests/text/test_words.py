@@ -163,12 +163,12 @@ ADVERSARIAL = [
 @pytest.mark.parametrize("unit", ADVERSARIAL)
 @pytest.mark.parametrize("ending", ["", "@"])
 def test_time_is_linear(unit: str, ending: str) -> None:
-    text = (unit * (60_000 // len(unit) + 1))[:60_000] + ending
+    text = (unit * (40_000 // len(unit) + 1))[:40_000] + ending
     for splitter in SPLITTERS:
         began = time.process_time()
         words = sum(1 for _ in iterate_words(text, splitter))
         assert words > 0
-        assert time.process_time() - began < 3.0  # a linear splitter takes tenths of a second, a quadratic one more than four
+        assert time.process_time() - began < 1.5  # a linear splitter takes tenths of a second, a quadratic one about two
 
 
 def test_a_word_of_10000_characters_is_one_word() -> None:
