@@ -74,6 +74,7 @@ def test_a_graph_holds_no_weights_and_holds_for_all_weights(copied: Path) -> Non
     assert [one.score for one in found] != pytest.approx([one.score for one in before], abs=1e-5)
 
 
+@pytest.mark.slow
 def test_an_export_that_fails_is_one_line_and_leaves_no_graph(
     copied: Path, export_after_training: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

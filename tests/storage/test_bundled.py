@@ -130,6 +130,7 @@ def test_a_new_process_loads_them_and_predicts_soon() -> None:
         assert int(found) >= len(PLAIN[name][texts[name]])
 
 
+@pytest.mark.slow
 def test_a_training_starts_from_its_encoder_without_network(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

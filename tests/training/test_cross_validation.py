@@ -196,6 +196,7 @@ def test_problems_of_the_files_are_reported(tmp_path: Path) -> None:
     assert any("problems in the files (2 dropped)" in line for line in listener.lines), listener.lines
 
 
+@pytest.mark.slow
 def test_gold_is_not_in_the_soft_labels(tmp_path: Path) -> None:
     """A model that finds nothing predicts nothing."""
     blind = FEW.model_copy(update={"training": FEW.training.updated({"head_lr": 1e-9, "encoder_lr": 1e-9}, "training")})

@@ -61,7 +61,9 @@ def saved_step(folder: Path) -> int:
         return int(json.loads(file.metadata()["place"])["step"])
 
 
-@pytest.fixture(scope="module", params=[(), (AVERAGED,)], ids=["plain", "averaged"])
+@pytest.fixture(
+    scope="module", params=[pytest.param((), id="plain", marks=pytest.mark.slow), pytest.param((AVERAGED,), id="averaged")]
+)
 def uninterrupted(
     request: pytest.FixtureRequest, tiny: Callable[..., Recipe], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Recipe, Path]:
@@ -103,6 +105,7 @@ def changing(tiny: Callable[..., Recipe], tmp_path: Path) -> Recipe:
     return recipe
 
 
+@pytest.mark.slow
 def test_epochs_that_differ_are_resumed_where_they_were(changing: Recipe, tmp_path: Path) -> None:
     whole, folder = tmp_path / "whole", tmp_path / "model"
     assert exit_code(train, changing, whole) == 0

@@ -51,6 +51,7 @@ def test_folds_on_two_devices_give_the_files_of_folds_in_turn(tmp_path: Path, mo
         assert sum(line.startswith(f"fold {fold}: epoch 2: loss span ") for line in told.lines) == 1
 
 
+@pytest.mark.slow
 def test_one_that_fails_stops_the_others_and_its_error_is_raised(tmp_path: Path) -> None:
     told = Lines()
     with pytest.raises(AnynerError, match=r"^fold 2: the disk is full$"):
