@@ -80,7 +80,7 @@ def test_malformed_lines(tmp_path: Path) -> None:
 
 
 def test_labels_without_a_prefix_are_told(tmp_path: Path) -> None:
-    corpus = _read(tmp_path, "Angela PER\nMerkel PER\nmet O\nSiemens ORG\nBerlin LOC\n\nBern LOC\n")
+    corpus = _read(tmp_path, "# newdoc\nAngela PER\nMerkel PER\nmet O\nSiemens ORG\nBerlin LOC\n\nBern LOC\n")
     assert [_found(document) for document in corpus] == [
         [("PER", "Angela Merkel"), ("ORG", "Siemens"), ("LOC", "Berlin")],
         [("LOC", "Bern")],

@@ -36,10 +36,10 @@ class _Layout:
     """Tags are labels without a prefix such as B-: neighbouring words with one label are an entity."""
 
     @classmethod
-    def of(cls, path: Path) -> _Layout:
+    def of(cls, lines: Iterable[tuple[int, str]]) -> _Layout:
         counts, expected, most = True, 1, 0
         tags: set[str] = set()
-        for _, text in numbered_lines(path):
+        for _, text in lines:
             columns = _columns(text)
             if not any(columns) or columns[0] == _DOCUMENT_START:
                 expected = 1
@@ -54,26 +54,27 @@ class _Layout:
 
 
 def _documents(path: Path, log: ProblemLog) -> Iterator[Document]:
-    layout = _Layout.of(path)
+    lines = list(numbered_lines(path))
+    layout = _Layout.of(lines)
     if layout.plain_tags:
         log.kept(1, "its tags have no prefix such as B-: neighbouring words with one tag are read as one entity")
-    sentences = list(_sentences(path, layout, log))
+    sentences = list(_sentences(path, lines, layout, log))
     if sentences and not any(any(sentence.tags) for sentence in sentences):
         raise AnynerError(f"{log.found[0]}; no line ends in a tag such as O or B-PER")
     return tags_to_entities(sentences, log)
 
 
-def _sentences(path: Path, layout: _Layout, log: ProblemLog) -> Iterator[TaggedDocument]:
+def _sentences(path: Path, lines: Iterable[tuple[int, str]], layout: _Layout, log: ProblemLog) -> Iterator[TaggedDocument]:
     stem = path.name.split(".")[0]
     tagged: list[tuple[int, str, str]] = []
     document = place = 0
-    for line, text in chain(numbered_lines(path), [(0, "")]):  # the end of the file ends the last sentence
+    for line, text in chain(lines, [(0, "")]):  # the end of the file ends the last sentence
         columns = _columns(text)
         starts_document = columns[0] == _DOCUMENT_START
         if tagged and (starts_document or not any(columns)):
-            lines, words, tags = zip(*tagged, strict=True)
+            places, words, tags = zip(*tagged, strict=True)
             doc, sentence = (f"{stem}-{document}", place) if document else (None, None)
-            yield TaggedDocument(Document.from_words(words, doc=doc, sentence=sentence), tags, lines)
+            yield TaggedDocument(Document.from_words(words, doc=doc, sentence=sentence), tags, places)
             tagged, place = [], place + 1
         if starts_document:
             document, place = document + 1, 0
@@ -92,7 +93,7 @@ def _tagged(columns: list[str], layout: _Layout, line: int, log: ProblemLog) -> 
     if layout.numbered and _RANGE.fullmatch(columns[0]):
         return []  # what the words of the next lines are together, or a word that the text does not have
     word, tag = columns[1 if layout.numbered and columns[0] not in _COMMENTS else 0], columns[-1]
-    if layout.plain_tags and _LABEL.fullmatch(tag) and tag != "O":
+    if layout.plain_tags and word not in _COMMENTS and _LABEL.fullmatch(tag):
         tag = f"I-{tag}"
     if len(columns) == 1:
         log.kept(line, f"word {shown(word)} has no tag, read as O")
