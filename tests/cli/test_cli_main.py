@@ -103,6 +103,11 @@ def test_usage_errors_exit_with_2(arguments: str) -> None:
     assert answer.out == "" and "Traceback" not in answer.err
 
 
+def test_a_misspelt_command_names_the_closest() -> None:
+    answer = anyner_command("predct", "Anna")
+    assert answer.code == 2 and "No such command 'predct'; did you mean 'predict'?" in answer.err
+
+
 def raising(error: BaseException) -> object:
     def read(*_: object) -> object:
         raise error

@@ -233,8 +233,9 @@ def test_an_overlap_policy_can_be_chosen_for_a_call(recognizer: Recognizer, pred
     ("chosen", "message"),
     [
         ({"thresholds": {"scor": 0.5}}, "there is no threshold 'scor'; biaffine has: score"),
-        ({"thresholds": {"score": 0.05}}, "threshold score: the lowest is 0.1, got 0.05"),
-        ({"thresholds": {"score": float("nan")}}, "threshold score: the lowest is 0.1, got nan"),
+        ({"thresholds": {"score": 0.05}}, "threshold score: expected 0.1 to 1, got 0.05"),
+        ({"thresholds": {"score": 1.5}}, "threshold score: expected 0.1 to 1, got 1.5"),
+        ({"thresholds": {"score": float("nan")}}, "threshold score: expected 0.1 to 1, got nan"),
         ({"overlap": "some"}, "unknown overlap policy 'some'"),
         ({"options": {"beams": 3}}, "options: unknown key 'beams'"),
         ({"batch_tokens": 0}, "batch_tokens: expected at least 1, got 0"),

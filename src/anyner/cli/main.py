@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 from io import TextIOWrapper
 from typing import Annotated, Any, NoReturn
@@ -56,6 +57,12 @@ class CommandGroup(TyperGroup):
         alone = typer.Typer(**_LOOKS)
         alone.command(cmd_name)(getattr(import_module(f"anyner.cli.{name}"), name))
         return typer.main.get_command(alone)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name = args[0] if args else ""
+        if name not in COMMANDS and (close := get_close_matches(name, COMMANDS, n=1)):
+            ctx.fail(f"No such command {name!r}; did you mean {close[0]!r}?")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):

@@ -162,8 +162,8 @@ class Recognizer:
                 )
             if not isinstance(value, Real) or isinstance(value, bool):
                 raise AnynerError(f"threshold {name}: expected a number, got {value!r}")
-            if not value >= loosest[name]:
-                raise AnynerError(f"threshold {name}: the lowest is {loosest[name]}, got {value!r}")
+            if not loosest[name] <= value <= 1:
+                raise AnynerError(f"threshold {name}: expected {loosest[name]} to 1, got {value!r}")
             chosen[name] = float(value)
         policy: Policy = checked_policy(overlap) if overlap else self.config.overlap
         asked = runtime.call_options.of({**self.config.options, **(options or {})}, "options")
