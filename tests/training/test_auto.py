@@ -7,14 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tokenizers.normalizers import BertNormalizer
+from transformers import BertConfig
 
 import anyner
 from anyner.corpora.corpus import Corpus
 from anyner.corpora.synthetic import synthetic
 from anyner.document import Document, Entity
-from anyner.settings import is_by_rule
+from anyner.encoding.config import EncoderConfig
+from anyner.encoding.pretrained import encoder_from_config, train_vocabulary
+from anyner.settings import Settings, is_by_rule
+from anyner.text.config import TextConfig
 from anyner.training.auto import choices, completed, open_keys, told
-from anyner.training.config import Recipe, TrainingConfig
+from anyner.training.config import DataConfig, Recipe, TrainingConfig
 from anyner.training.data.splits import Corpora, split_data
 from anyner.training.run import build
 
@@ -42,8 +47,11 @@ def test_nothing_stays_open_and_what_a_recipe_has_stays() -> None:
 
 
 def test_every_setting_by_rule_has_a_rule() -> None:
-    keys = {f"training.{name}" for name in TrainingConfig.model_fields if is_by_rule(TrainingConfig, name)}
-    assert keys | {"architecture", "text.words", "data.held_out", "data.augmentation"} == set(chosen(SCRATCH, corpora(20)))
+    groups: dict[str, type[Settings]] = {
+        "": Recipe, "data.": DataConfig, "encoder.": EncoderConfig, "text.": TextConfig, "training.": TrainingConfig
+    }  # fmt: skip
+    keys = {f"{group}{name}" for group, kind in groups.items() for name in kind.model_fields if is_by_rule(kind, name)}
+    assert keys == set(chosen(SCRATCH, corpora(20)))
 
 
 @pytest.mark.parametrize(("sentences", "batch"), [(20, 8), (3200, 16), (4800, 24), (30000, 32)])
@@ -86,8 +94,25 @@ def test_given_words_are_kept() -> None:
 
 def test_shapes_choose_the_architecture_and_augmentation() -> None:
     flat, split = chosen(SCRATCH, corpora(50)), chosen(SCRATCH, corpora(50, contiguous=False))
-    assert (flat["architecture"], flat["data.augmentation"]) == ("biaffine", 0.0)
-    assert (split["architecture"], split["data.augmentation"]) == ("set_gner", 0.3)
+    keys = ("architecture", "data.augmentation", "data.oversample_discontinuous")
+    assert [flat[key] for key in keys] == ["biaffine", 0.0, 1]
+    assert [split[key] for key in keys] == ["set_gner", 0.3, 3]
+    given = Recipe.of(SCRATCH, "recipe")
+    assert "oversample" not in told(given, completed(given, corpora(50)))
+
+
+@pytest.mark.parametrize(("lowercase", "width"), [(True, 32), (False, 0)])
+def test_an_encoder_that_does_not_see_capitals_gets_word_shapes(lowercase: bool, width: int, tmp_path: Path) -> None:
+    vocabulary = train_vocabulary(("abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"), 200)
+    vocabulary.tokenizer.normalizer = BertNormalizer(lowercase=lowercase)
+    vocabulary.save(tmp_path)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    encoder_from_config(BertConfig(vocab_size=200, **sizes)).save_pretrained(tmp_path)
+    assert chosen({**SCRATCH, "encoder": {"source": str(tmp_path)}}, corpora(20))["encoder.word_shapes"] == width
+
+
+def test_an_encoder_from_scratch_sees_capitals_and_that_of_a_bundled_model_does_not() -> None:
+    assert [chosen(plain, corpora(20))["encoder.word_shapes"] for plain in (SCRATCH, ENGLISH)] == [0, 32]
 
 
 def test_without_a_dev_file_source_documents_are_held_out_and_the_user_is_told() -> None:

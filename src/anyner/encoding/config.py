@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from anyner.settings import Settings
+from anyner.settings import Settings, by_rule
 
 Pooling = Literal["first", "max", "mean", "first_last_max", "first_last_mean"]
 
@@ -23,7 +23,7 @@ class EncoderConfig(Settings):
     """How the pieces of a word become one vector."""
     lstm_layers: int = Field(default=1, ge=0, le=8)
     """Layers of a BiLSTM over the words; 0: none."""
-    word_shapes: int = Field(default=0, ge=0)
+    word_shapes: int = by_rule(0, ge=0)
     """Width of the embedding of word shapes (capitals, digits, signs), which uncased encoders do not see; 0: none."""
     scratch_width: int = Field(default=128, ge=16, le=8192, multiple_of=8)
     """Width of an encoder that is trained from scratch; it has two layers."""

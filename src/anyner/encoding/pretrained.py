@@ -48,9 +48,7 @@ def pretrained_encoder(config: EncoderConfig, texts: Iterable[str]) -> tuple[Pre
         return encoder_from_config(_scratch_config(config.scratch_width, vocabulary)), vocabulary
     name = _place(config.source)
     encoder = _encoder_half(load_pretrained(config.source))
-    tokenizer = _tokenizer(name, str(encoder.config.model_type))
-    backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
-    vocabulary = PieceVocabulary(backend, tokenizer.pad_token_id, tokenizer.unk_token_id)
+    vocabulary = _vocabulary(name, str(encoder.config.model_type))
     vocabulary.check_fits(encoder.get_input_embeddings().num_embeddings, f"encoder.source: {name}")
     return encoder, vocabulary
 
@@ -60,10 +58,31 @@ def pretrained_width(config: EncoderConfig) -> int:
     if config.source == SCRATCH:
         return config.scratch_width
     name = _place(config.source)
-    try:
+    with _loading_errors(name):
         return int(_checkpoint_config(name, local=Path(name).is_dir()).hidden_size)
-    except Exception as error:  # every encoder checks its settings in its own way
+
+
+def pretrained_vocabulary(source: str) -> PieceVocabulary:
+    """The vocabulary of an encoder to start training from; its weights are not read."""
+    name = _place(source)
+    with _loading_errors(name):
+        kind = str(_checkpoint_config(name, local=Path(name).is_dir()).model_type)
+    return _vocabulary(name, kind)
+
+
+@contextmanager
+def _loading_errors(name: str) -> Iterator[None]:
+    """Turns whatever the library raises into one line: every encoder checks its settings and weights in its own way."""
+    try:
+        yield
+    except Exception as error:
         raise AnynerError(f"encoder.source: cannot load {name!r}: {_reason(error)}") from None
+
+
+def _vocabulary(name: str, kind: str) -> PieceVocabulary:
+    tokenizer = _tokenizer(name, kind)
+    backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+    return PieceVocabulary(backend, tokenizer.pad_token_id, tokenizer.unk_token_id)
 
 
 def _tokenizer(name: str, kind: str) -> Any:
@@ -107,21 +126,16 @@ def load_pretrained(source: str) -> PreTrainedModel:
     name = _place(source)
     local = Path(name).is_dir()
     budget = _checked_checkpoint(Path(name)) if local else nullcontext()
-    try:
-        with _quiet_libraries(), budget:
-            model, told = AutoModel.from_pretrained(
-                name,
-                config=_checkpoint_config(name, local=local),
-                trust_remote_code=False,
-                use_safetensors=True,  # anything else is a pickle, and a pickle can run code
-                local_files_only=local,
-                dtype=torch.float32,
-                output_loading_info=True,
-            )
-    except AnynerError as error:
-        raise AnynerError(f"encoder.source: cannot load {name!r}: {error}") from None
-    except Exception as error:  # every encoder checks its settings and weights in its own way
-        raise AnynerError(f"encoder.source: cannot load {name!r}: {_reason(error)}") from None
+    with _loading_errors(name), _quiet_libraries(), budget:
+        model, told = AutoModel.from_pretrained(
+            name,
+            config=_checkpoint_config(name, local=local),
+            trust_remote_code=False,
+            use_safetensors=True,  # anything else is a pickle, and a pickle can run code
+            local_files_only=local,
+            dtype=torch.float32,
+            output_loading_info=True,
+        )
     if broken := not_finite(model.state_dict()):
         raise AnynerError(f"encoder.source: cannot load {name!r}: {broken} holds values that are not finite")
     if new := sorted(key for key in told["missing_keys"] if "pooler" not in key):  # which nothing here reads

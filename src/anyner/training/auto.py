@@ -14,12 +14,18 @@ from anyner.settings import is_by_rule
 from anyner.training.config import Recipe
 from anyner.training.data.neighbours import follow_one_another
 from anyner.training.data.splits import Corpora
-from anyner.training.encoder import encoder_width
+from anyner.training.encoder import encoder_width, is_uncased
 
 HELD_OUT = 0.1
 """Share of train that becomes dev where there is none."""
 AUGMENTATION = 0.3
 """New sentences with coordinated entities, where some are discontinuous."""
+OVERSAMPLED = 3
+"""Times that a sentence with a discontinuous entity is seen in an epoch."""
+ADVERSARIAL = 0.5
+"""Step of adversarial training, where some are discontinuous: it takes twice as long, and finds more of them."""
+WORD_SHAPES = 32
+"""Width of the embedding of word shapes, where the encoder does not see capitals."""
 BATCH_SHARE, BATCHES = 1 / 200, (8, 32)
 """Sentences of a batch: so many of the training sentences, within bounds."""
 TOKENS_A_SENTENCE = 256
@@ -61,6 +67,8 @@ def told(given: Recipe, recipe: Recipe) -> str:
     """What was chosen for a recipe, in one line; empty if nothing was."""
     chosen = {key: attrgetter(key)(recipe) for key in open_keys(given)}
     worth_telling = {key: value for key, value in chosen.items() if value is False or (value and value is not True)}
+    if recipe.data.oversample_discontinuous == 1:
+        worth_telling.pop("data.oversample_discontinuous", None)
     listed = [f"{key}={f'{value:g}' if isinstance(value, float) else value}" for key, value in worth_telling.items()]
     return f"chosen from the corpus (--set KEY=VALUE changes it): {', '.join(listed)}" if listed else ""
 
@@ -79,6 +87,9 @@ def choices(recipe: Recipe, corpora: Corpora, rules: Rules = STANDARD) -> dict[s
     choose("text.words", "given" if any(document.words is not None for document in train) else "split")
     choose("data.held_out", 0.0 if len(corpora.dev) else HELD_OUT)
     choose("data.augmentation", AUGMENTATION if discontinuous else 0.0)
+    choose("data.oversample_discontinuous", OVERSAMPLED if discontinuous else 1)
+    choose("training.adversarial", ADVERSARIAL if discontinuous else 0.0)
+    choose("encoder.word_shapes", WORD_SHAPES if "encoder.word_shapes" in is_open and is_uncased(recipe.encoder) else 0)
     batch = min(max(round(len(train) * BATCH_SHARE), BATCHES[0]), BATCHES[1])
     choose("training.batch_sentences", batch)
     batch = chosen.get("training.batch_sentences", recipe.training.batch_sentences)

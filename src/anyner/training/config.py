@@ -58,7 +58,7 @@ class DataConfig(Settings):
     augmentation: float = by_rule(0.0, ge=0.0)
     """Coordination augmentation: number of new sentences, as a share of the training documents, in which entities that begin or
     end alike are coordinated: "hip pain" becomes "hip and knee pain". 0: none."""
-    oversample_discontinuous: int = Field(default=1, ge=1)
+    oversample_discontinuous: int = by_rule(1, ge=1)
     """How often a training sentence with discontinuous entities is seen in an epoch; augmented sentences are seen once."""
     soft_labels: Sources = ()
     """Predictions of other models on the training texts, with scores: targets beside the gold wherever every span is scored.
@@ -96,7 +96,7 @@ class TrainingConfig(Settings):
     """Learning rate of everything that is not pretrained."""
     word_dropout: float = by_rule(0.1, ge=0.0, lt=1.0)
     """Share of the words replaced by the unknown piece, sampled again in each epoch."""
-    adversarial: float = Field(default=0.0, ge=0.0)
+    adversarial: float = by_rule(0.0, ge=0.0)
     """FGM: size of the perturbation of the embeddings, in lengths of a mean one. A step takes about 1.6 times as long.
     0: off."""
     average_epochs: float = by_rule(1.0, ge=0.0)

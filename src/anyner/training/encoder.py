@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any
 
 from torch.overrides import TorchFunctionMode
@@ -11,9 +12,9 @@ from transformers import PreTrainedModel
 
 from anyner.document import Document
 from anyner.encoding.budget import numbers_made
-from anyner.encoding.config import EncoderConfig
+from anyner.encoding.config import SCRATCH, EncoderConfig
 from anyner.encoding.pieces import PieceVocabulary
-from anyner.encoding.pretrained import pretrained_encoder, pretrained_width, width_of
+from anyner.encoding.pretrained import pretrained_encoder, pretrained_vocabulary, pretrained_width, width_of
 from anyner.errors import AnynerError
 from anyner.storage.bundled import BUNDLED, bundled_folder, bundled_names
 from anyner.storage.load import is_model_folder, load, read_config
@@ -33,6 +34,15 @@ def encoder_width(config: EncoderConfig) -> int:
     """Width of its vectors, without reading its weights."""
     folder = _model_folder(config.source)
     return pretrained_width(config) if folder is None else width_of(read_config(folder).pretrained)
+
+
+def is_uncased(config: EncoderConfig) -> bool:
+    """Whether its tokenizer reads capitals as small letters."""
+    if config.source == SCRATCH:
+        return False
+    folder = _model_folder(config.source)
+    vocabulary = pretrained_vocabulary(config.source) if folder is None else PieceVocabulary.load(folder)
+    return vocabulary.cut(list(ascii_uppercase)) == vocabulary.cut(list(ascii_lowercase))
 
 
 def _model_folder(source: str) -> Path | None:
