@@ -54,6 +54,8 @@ PAGES = (
 _TABLE = re.compile(r"(<!-- table: (\w+)((?: [^\s=]+=[^\s=]+)*) -->\n).*?(<!-- end -->)", re.DOTALL)
 _TEXTS = re.compile(r"(<!-- texts: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _NOTHING = "No results yet.\n"
+SECOND = "second-freeze"
+"""Folder of the cells of the matrix that were trained by rules frozen later. They become the matrix when they are complete."""
 FEW = 100
 """Training sentences of the table of few."""
 Row = Mapping[str, str]
@@ -152,6 +154,7 @@ TABLES: Mapping[str, Table] = {
             "95 % interval": _interval,
             "best epoch": lambda r: str(r["best_epoch"]),
             "training, s": lambda r: f"{r['training_seconds']:,.0f}",
+            "rules of": lambda r: r["commit"],
             "device": _device,
         },
     ),
@@ -319,6 +322,23 @@ def yardstick(results: Results) -> list[Row]:
     return _by_corpus(found, mean_and_spread)
 
 
+def freezes(results: Results) -> list[Row]:
+    """What changed rules give, over the seeds that were trained by both: those of the matrix, and those frozen after them."""
+    first, second = scored(results), scored(read_results(RESULTS / SECOND))
+    rows: list[Row] = []
+    for architecture, encoder, corpus in sorted(second, key=lambda key: (_place(key[2]), key[0])):
+        before = {run["cell"]["seed"]: run for run in first[architecture, encoder, corpus]}
+        after = {run["cell"]["seed"]: run for run in second[architecture, encoder, corpus]}
+        seeds = before.keys() & after.keys()
+        cells: Row = {
+            f"{part}, {name}": mean_and_spread([f1(runs[seed]) for seed in seeds])
+            for part, f1 in {"dev": itemgetter("dev_f1"), "test": lambda run: run["test"]["strict"]["f1"]}.items()
+            for name, runs in {"first": before, "second": after}.items()
+        }
+        rows.append({"corpus": corpus, "architecture": architecture, **cells})
+    return rows
+
+
 def few_sentences(results: Results) -> list[Row]:
     """Strict F1 from few sentences: of every architecture, the yardstick, and a token classifier of Hugging Face."""
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
@@ -434,6 +454,7 @@ SUMMARIES: Mapping[str, Callable[[Results], list[Row]]] = {
     for one in (
         matrix,
         yardstick,
+        freezes,
         few_sentences,
         qualities,
         by_shape,

@@ -36,8 +36,10 @@ def test_nothing_is_set_but_what_a_cell_names(matrix: ModuleType) -> None:
         assert {"training.epochs", "training.encoder_lr", "data.augmentation"} <= set(open_keys(cell.recipe))
 
 
-def test_what_is_compared_is_of_one_frozen_commit_and_nothing_was_set(matrix: ModuleType) -> None:
-    files = sorted(matrix.RESULTS.glob("matrix-*.json"))
+@pytest.mark.parametrize("part", [".", "second-freeze"])
+def test_what_is_compared_is_of_one_frozen_commit_and_nothing_was_set(part: str, matrix: ModuleType) -> None:
+    folder = matrix.RESULTS / part
+    files = sorted(folder.glob("matrix-*.json"))
     results = [json.loads(file.read_text(encoding="utf-8")) for file in files]
     commits: dict[tuple[object, ...], set[str]] = {}
     for result in results:
@@ -46,7 +48,7 @@ def test_what_is_compared_is_of_one_frozen_commit_and_nothing_was_set(matrix: Mo
     assert commits and all(len(own) == 1 for own in commits.values()), commits
     for file, result in zip(files, results, strict=True):
         cell = matrix.Cell(**result["cell"])
-        assert file == matrix.results_file(cell, str(matrix.RESULTS)) and cell in matrix.cells()
+        assert file == matrix.results_file(cell, str(folder)) and cell in matrix.cells()
         assert f"matrix.py train {cell.name} " in result["command"] and "--set" not in result["command"]
         given, trained = cell.recipe.plain(), result["recipe"]
         if cell.quality == "best":  # its first stage makes an encoder

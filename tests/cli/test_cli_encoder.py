@@ -63,7 +63,7 @@ def test_training_on_a_folder_starts_from_the_bundled_encoder_and_says_so(tmp_pa
     answer = anyner_command("train", "--data", "synthetic", "-o", tmp_path / "m", *SMALL)
     assert answer.code == 0 and answer.err.startswith(NOTE) and answer.err.count(NOTE) == 1
     recipe = recipe_in(tmp_path / "m")
-    assert recipe.encoder == EncoderConfig(source="bundled:general-en")
+    assert recipe.encoder == EncoderConfig(source="bundled:general-en", word_shapes=32)
     assert "chosen from the corpus (--set KEY=VALUE changes it): architecture=set_gner, data.augmentation=0.3" in answer.err
     assert recipe.training.batch_sentences == 8 and recipe.training.encoder_lr == 2 * 6e-5, "few steps are larger ones"
 

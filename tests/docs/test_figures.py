@@ -139,11 +139,11 @@ def test_a_table_shows_its_results_and_a_changed_number_changes_it(tables: Modul
     named = {"architecture": "biaffine", "preset": "default", "corpus": "genia", "encoder": "minilm", "quality": "standard"}
     cell = {**named, "sentences": None, "seed": 3}
     test = evaluate_documents([document], [document]).to_json()
-    result = {**dev_only, "what": "matrix", "cell": cell, "test": test}
+    result = {**dev_only, "what": "matrix", "commit": "abc", "cell": cell, "test": test}
     (tmp_path / "run.json").write_text(json.dumps(result), encoding="utf-8")
     empty = "<!-- table: trainings -->\nold\n<!-- end -->\n"
     page = tables.filled(empty, tables.read_results(tmp_path))
-    ending = "61 | a test | `run.json` |"
+    ending = "61 | abc | a test | `run.json` |"
     row = f"| genia | biaffine | default | minilm | 3 | standard | all | 50.00 | 100.00 | 100.0 to 100.0 | 7 | {ending}"
     assert row in page.splitlines()
     assert tables.filled(page, tables.read_results(tmp_path)) == page

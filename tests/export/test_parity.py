@@ -38,12 +38,12 @@ def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     anyner.write(synthetic(4, seed=11).documents, data, "jsonl")
     fields = config_class(architecture).model_fields
     plain = {
-        "data": {"train": [data] * 12, "dev": data, "augmentation": 0},
+        "data": {"train": [data] * 12, "dev": data, "augmentation": 0, "oversample_discontinuous": 1},
         "encoder": {"source": "from_scratch", "scratch_width": 32, "pooling": "max", "lstm_layers": 0, "word_shapes": 4},
         "architecture": architecture,
         "head": {"width": 32} if "width" in fields else {},
         "training": {"epochs": 8, "batch_sentences": 4, "encoder_lr": 6e-3, "head_lr": 6e-3, "word_dropout": 0,
-            "average_epochs": 0, "passages": False},
+            "adversarial": 0, "average_epochs": 0, "passages": False},
     }  # fmt: skip
     with suppress(_EnoughError):
         anyner.train(Recipe.of(plain, "recipe"), folder / "model", listener=_Until())

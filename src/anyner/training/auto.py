@@ -22,8 +22,6 @@ AUGMENTATION = 0.3
 """New sentences with coordinated entities, where some are discontinuous."""
 OVERSAMPLED = 3
 """Times that a sentence with a discontinuous entity is seen in an epoch."""
-ADVERSARIAL = 0.5
-"""Step of adversarial training, where some are discontinuous: it takes twice as long, and finds more of them."""
 WORD_SHAPES = 32
 """Width of the embedding of word shapes, where the encoder does not see capitals."""
 BATCH_SHARE, BATCHES = 1 / 200, (8, 32)
@@ -49,13 +47,16 @@ class Rules:
     epochs: int
     least_steps: int
     """More epochs where these would be fewer steps."""
+    adversarial: float = 0.0
+    """Step of adversarial training where some entities are discontinuous: it takes twice as long, and finds more of them."""
     most_dev: int | None = None
     """Dev documents that are scored, where there are more."""
     most_scored: int = 20
     """Epochs after which dev is scored, evenly spread."""
 
 
-STANDARD, FAST = Rules(epochs=10, least_steps=OF_STEPS), Rules(epochs=4, least_steps=600, most_dev=500, most_scored=2)
+STANDARD = Rules(epochs=10, least_steps=OF_STEPS, adversarial=0.5)
+FAST = Rules(epochs=4, least_steps=600, most_dev=500, most_scored=2)
 
 
 def completed(recipe: Recipe, corpora: Corpora, rules: Rules = STANDARD) -> Recipe:
@@ -88,7 +89,7 @@ def choices(recipe: Recipe, corpora: Corpora, rules: Rules = STANDARD) -> dict[s
     choose("data.held_out", 0.0 if len(corpora.dev) else HELD_OUT)
     choose("data.augmentation", AUGMENTATION if discontinuous else 0.0)
     choose("data.oversample_discontinuous", OVERSAMPLED if discontinuous else 1)
-    choose("training.adversarial", ADVERSARIAL if discontinuous else 0.0)
+    choose("training.adversarial", rules.adversarial if discontinuous else 0.0)
     choose("encoder.word_shapes", WORD_SHAPES if "encoder.word_shapes" in is_open and is_uncased(recipe.encoder) else 0)
     batch = min(max(round(len(train) * BATCH_SHARE), BATCHES[0]), BATCHES[1])
     choose("training.batch_sentences", batch)
