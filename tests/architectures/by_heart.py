@@ -61,11 +61,11 @@ def learned_by_heart(
     anyner.write(documents, data, "jsonl")
     recipe = Recipe.of(
         {
-            "data": {"train": [str(data)] * READ, "dev": str(data), "augmentation": 0},
+            "data": {"train": [str(data)] * READ, "dev": str(data), "augmentation": 0, "oversample_discontinuous": 1},
             "encoder": {"scratch_width": WIDTH, "pooling": "first", "lstm_layers": 0},
             "architecture": architecture,
             "head": {"dropout": 0.0, **small(architecture, WIDTH), **head},
-            "training": {"word_dropout": 0, "average_epochs": 0,
+            "training": {"word_dropout": 0, "adversarial": 0, "average_epochs": 0,
                 "epochs": epochs, "batch_sentences": 4, "encoder_lr": rate, "head_lr": rate, "passages": False,
             },
         },

@@ -73,7 +73,7 @@ def test_a_model_is_stored_measured_and_described(bundle: ModuleType, tmp_path: 
         {
             "data": {"synthetic": {"sentences": 40}},
             "encoder": {"scratch_width": 32, "pooling": "first", "lstm_layers": 0},
-            "training": {"word_dropout": 0, "average_epochs": 0, "epochs": 1},
+            "training": {"word_dropout": 0, "adversarial": 0, "average_epochs": 0, "epochs": 1},
         },
         "recipe",
     )

@@ -44,6 +44,7 @@ def test_a_training_goes_on_from_it_with_other_labels(trained: Path, tiny: Calla
         "architecture=locate_label",
         "head.width=null",
         "data.synthetic.contiguous=false",
+        "training.adversarial=0",
         "training.epochs=1",
     )
     run(recipe, tmp_path / "next")

@@ -36,7 +36,7 @@ FEW = Recipe.of(
         "data": {"synthetic": {"sentences": 24}},
         "architecture": "set_gner",
         "encoder": {"source": "from_scratch", "scratch_width": 16},
-        "training": {"epochs": 2, "batch_sentences": 4},
+        "training": {"epochs": 2, "batch_sentences": 4, "adversarial": 0},
     },
     "recipe",
 )
