@@ -20,6 +20,19 @@ _IN_WORDS = {"jsonl-tokens", "conll", "spans", "w2ner", "dai", "gliner", "parque
 WORD_FORMATS = [one.name for one in INSTALLED if one.name in _IN_WORDS]
 
 
+@pytest.mark.parametrize(("file", "name"), [("a.jsonl.gz", "jsonl"), ("a.BIO", "conll"), ("a.parquet", "parquet")])
+def test_the_ending_says_the_format(file: str, name: str, tmp_path: Path) -> None:
+    write([DOCUMENT], tmp_path / file)
+    write([DOCUMENT], tmp_path / f"named-{file}", name)
+    assert (tmp_path / file).read_bytes() == (tmp_path / f"named-{file}").read_bytes()
+
+
+def test_an_ending_of_several_formats_needs_a_name(tmp_path: Path) -> None:
+    with pytest.raises(AnynerError, match=r"a\.json: its name does not say which format: add format=…, one of jsonl, "):
+        write([DOCUMENT], tmp_path / "a.json")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("ending", ["", ".gz", ".xz"])
 @pytest.mark.parametrize("name", [one.name for one in INSTALLED if not one.writes_folder])
 def test_the_same_documents_give_the_same_bytes(tmp_path: Path, name: str, ending: str) -> None:

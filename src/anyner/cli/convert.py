@@ -9,21 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anyner.cli.corpus import CORPUS_HELP, read_corpus, tell_problems
-from anyner.cli.output import check_writable, format_of, say
+from anyner.cli.output import check_writable, say
 from anyner.errors import AnynerError
 from anyner.text.words import SplitterName
 
 if TYPE_CHECKING:
     from anyner.corpora.corpus import Corpus, Problem
     from anyner.document import Document
-
-_BY_ENDING = {
-    ".jsonl": "jsonl",
-    **dict.fromkeys((".conll", ".bio", ".iob", ".iob2", ".iobes"), "conll"),
-    ".spacy": "spacy",
-    ".parquet": "parquet",
-    ".pubtator": "pubtator",
-}
 
 
 def convert(
@@ -55,10 +47,12 @@ def convert(
       anyner convert reports.jsonl reports.json --to w2ner --splitter unicode
     """
     from anyner.corpora.reading import FORMATS
+    from anyner.corpora.textfiles import format_of
+    from anyner.corpora.writing import BY_ENDING
 
     if not Path(target).is_dir():
         check_writable(Path(target), [source])
-    chosen = target_format or format_of(Path(target), _BY_ENDING, "--to", (one.name for one in FORMATS))
+    chosen = target_format or format_of(Path(target), BY_ENDING, "--to", (one.name for one in FORMATS))
     corpus = read_corpus(source, source_format)
     if splitter is not None:
         corpus = _in_words(corpus, splitter)

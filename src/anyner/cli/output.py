@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from io import TextIOWrapper
 from pathlib import Path
@@ -69,14 +69,6 @@ def write_out(path: Path | None, write: Callable[[TextIO], object]) -> None:
         write_whole(path, fill)
     except OSError as error:
         raise AnynerError(f"{path}: cannot be written: {error.strerror or error}") from None
-
-
-def format_of(path: Path, by_ending: Mapping[str, str], option: str, known: Iterable[str]) -> str:
-    """The format that the ending of a name says, .gz and .xz aside."""
-    plain = path.with_suffix("") if path.suffix.lower() in (".gz", ".xz") else path
-    if plain.suffix.lower() not in by_ending:
-        raise AnynerError(f"{path}: its name does not say which format: add {option}, one of {', '.join(known)}")
-    return by_ending[plain.suffix.lower()]
 
 
 class Progress:

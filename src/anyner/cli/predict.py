@@ -25,7 +25,7 @@ from anyner.cli.choices import (
     load_model,
 )
 from anyner.cli.corpus import tell_problems
-from anyner.cli.output import Progress, check_writable, format_of, is_device, say, write_out
+from anyner.cli.output import Progress, check_writable, is_device, say, write_out
 from anyner.errors import AnynerError, json_text
 
 if TYPE_CHECKING:
@@ -284,6 +284,8 @@ def _checked_target(chosen: str | None, output: Path | None, files: list[str]) -
     elif output is not None:
         check_writable(output, files)
         if chosen is None and (output.suffix.lower() in _BY_ENDING or not is_device(output)):
+            from anyner.corpora.textfiles import format_of
+
             return format_of(output, _BY_ENDING, "--format", get_args(OutputFormat))
     return chosen or "text"
 

@@ -11,7 +11,7 @@ import shutil
 import stat
 import uuid
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, TypeVar, cast
@@ -220,6 +220,14 @@ def _mark_guarded(chunks: Iterable[str]) -> Iterator[str]:
             yield BYTE_ORDER_MARK
         first = first and not chunk
         yield chunk
+
+
+def format_of(path: Path, by_ending: Mapping[str, str], option: str, known: Iterable[str]) -> str:
+    """The format that the ending of a name says, .gz and .xz aside."""
+    plain = path.with_suffix("") if path.suffix.lower() in (".gz", ".xz") else path
+    if plain.suffix.lower() not in by_ending:
+        raise AnynerError(f"{path}: its name does not say which format: add {option}, one of {', '.join(known)}")
+    return by_ending[plain.suffix.lower()]
 
 
 @contextmanager

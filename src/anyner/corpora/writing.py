@@ -9,17 +9,33 @@ from pathlib import Path
 
 from anyner.corpora.annotation import is_unicode, shown
 from anyner.corpora.corpus import Extra, Format, Problem, ProblemLog
-from anyner.corpora.reading import format_named
+from anyner.corpora.reading import FORMATS, format_named
+from anyner.corpora.textfiles import format_of
 from anyner.document import Document, checked_documents
 from anyner.errors import AnynerError, InvalidInputError
 
+BY_ENDING = {
+    ".jsonl": "jsonl",
+    **dict.fromkeys((".conll", ".bio", ".iob", ".iob2", ".iobes"), "conll"),
+    ".spacy": "spacy",
+    ".parquet": "parquet",
+    ".pubtator": "pubtator",
+}
+"""Formats that the ending of a name says."""
 
-def write(documents: Iterable[Document], path: str | Path, format: str, lossy: bool = False) -> tuple[Problem, ...]:  # noqa: A002
+
+def write(
+    documents: Iterable[Document],
+    path: str | Path,
+    format: str | None = None,  # noqa: A002
+    lossy: bool = False,
+) -> tuple[Problem, ...]:
     """Write all documents, or nothing: what the format cannot hold is refused.
 
+    The ending of the path says the format (`.jsonl`, `.conll`, `.spacy`, `.parquet`, `.pubtator`) unless it is named.
     With `lossy` what can be held is written, and what was lost is returned; there `line` is the document's number.
     """
-    chosen = format_named(format)
+    chosen = format_named(format or format_of(Path(path), BY_ENDING, "format=…", (one.name for one in FORMATS)))
     chosen.check_installed()
     lost: list[Problem] = []
     chosen.write(_fitted(documents, chosen, Path(path), lossy, lost), Path(path))
