@@ -129,6 +129,10 @@ def test_not_utf_8(tiny_model: Path, tmp_path: Path) -> None:
     file = tmp_path / "latin.txt"
     file.write_bytes(b"fine\nna\xefve\n")
     anyner_command("predict", "-i", file, "-m", tiny_model).assert_one_line("latin.txt:2: not UTF-8")
+    (tmp_path / "more.txt").write_text("fine")
+    of_two = anyner_command("predict", "-i", file, "-i", tmp_path / "more.txt", "-m", tiny_model, "--format", "jsonl")
+    assert of_two.code == 0 and of_two.out.count("\n") == 1
+    assert "latin.txt:2: not UTF-8 text (byte 0xef) (dropped)" in of_two.err
     by_line = anyner_command("predict", "-i", file, "-m", tiny_model, "--lines", "--format", "jsonl")
     assert by_line.code == 0 and by_line.out.count("\n") == 1
     assert "latin.txt:2: not UTF-8 text (byte 0xef) (dropped)" in by_line.err

@@ -90,13 +90,21 @@ def test_a_file_without_its_option_is_not_read_as_a_text(tiny_model: Path, tmp_p
     assert predict_jsonl(tiny_model, "-", stdin="notes.txt")[0]["text"] == "notes.txt"
 
 
-def test_what_is_no_text_in_a_folder_is_told(tiny_model: Path, tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text(TEXTS[0])
-    for name in ("sub", "c.jsonl"):
-        (tmp_path / name).mkdir()
+def test_the_texts_of_a_folder_are_read_and_what_is_none_is_told(tiny_model: Path, tmp_path: Path) -> None:
+    for name in ("a.txt", "sub/a.txt", "sub/deep/b.txt", "sub/c.pdf", ".cache/d.txt", "e.jsonl/notes"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(TEXTS[0])
     answer = anyner_command("predict", "-i", tmp_path, "-m", tiny_model, "--format", "jsonl")
-    assert answer.code == 0 and [item["text"] for item in found(answer.out)] == [TEXTS[0]]
-    assert answer.err == f"{tmp_path}: only its text files are read, not c.jsonl, sub (2 in all)\n"
+    assert answer.code == 0
+    assert [item["id"] for item in found(answer.out)] == [str(tmp_path / "a"), str(tmp_path / "sub/a"), "b"]
+    assert answer.err == f"{tmp_path}: only its text files are read, not e.jsonl/notes, sub/c.pdf (2 in all)\n"
+
+
+def test_a_folder_without_texts_is_refused(tiny_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    anyner_command("predict", "-i", tmp_path, "-m", tiny_model).assert_one_line(
+        "is no corpus, and has no .txt, .jsonl or .parquet"
+    )
 
 
 def test_output_files(tiny_model: Path, tmp_path: Path) -> None:

@@ -152,6 +152,11 @@ def test_a_position_outside_the_text_names_file_line_and_text(tmp_path: Path, na
     assert f"out of range {unit} of 'Pain now'" in problem.what
 
 
+def test_a_table_of_texts_is_sent_to_what_reads_it(tmp_path: Path) -> None:
+    (tmp_path / "notes.CSV").write_text("id,text\n1,Pain now\n")
+    assert "anyner.predict_frame reads a column of texts" in _message(tmp_path / "notes.CSV")
+
+
 def test_folders(tmp_path: Path) -> None:
     assert "without .ann files" in _message(tmp_path)
     write([DOCUMENT], tmp_path / "train.jsonl", "jsonl")

@@ -18,7 +18,7 @@ from anyner.cli.output import say
 from anyner.corpora.corpus import Problem, ProblemLog, grouped
 from anyner.corpora.formats.arrow import PARQUET
 from anyner.corpora.reading import is_corpus_folder, recognised
-from anyner.corpora.textfiles import BYTE_ORDER_MARK, Position, numbered_lines, whole_text
+from anyner.corpora.textfiles import BYTE_ORDER_MARK, NotUtf8Error, Position, numbered_lines, whole_text
 from anyner.document import Document
 from anyner.errors import AnynerError, InvalidInputError
 from anyner.inference.pool import FLUSH, Flush
@@ -41,7 +41,7 @@ class Files:
         self._names = [path for name in names for path in _files_in(name)]
         self._sizes = [Path(name).stat().st_size if Path(name).is_file() else 0 for name in self._names]
         self._same_name = Counter(map(_name, self._names))
-        self._position, self._before = Position(), 0
+        self._position, self._before, self._nothing = Position(), 0, "-" not in names
         self.problems: list[Problem] = []
         """Met so far."""
 
@@ -78,14 +78,14 @@ class Files:
         return documents
 
     def _chunks_of(self, place: int) -> Iterator[Chunk]:
-        log, empty = ProblemLog(self._names[place]), True
+        log = ProblemLog(self._names[place])
         for chunk in with_context(self._read(self._names[place], log), self._context):
-            empty = False
+            self._nothing = False
             yield chunk
-        if empty and log.found:
-            raise AnynerError(f"{grouped(log.found)[0]}; nothing else could be read")
         self.problems += log.found
         self._before += self._sizes[place]
+        if self._nothing and self.problems and place + 1 == len(self._names):
+            raise AnynerError(f"{grouped(self.problems)[0]}; nothing else could be read")
 
     def _read(self, name: str, log: ProblemLog) -> Iterator[Chunk]:
         path, self._position = Path(name), Position()
@@ -151,20 +151,19 @@ def _more_is_there(stream: BinaryIO) -> bool:
 
 
 def _files_in(name: str) -> list[str]:
-    """The files of a folder of texts, else the name itself."""
-    return [str(path) for path in _texts_in(Path(name))] or [name]
-
-
-def _texts_in(folder: Path) -> list[Path]:
-    """The files of a folder that is no corpus, if there are texts."""
+    """The texts in a folder and in those inside it, unless it is a corpus; else the name itself."""
+    folder = Path(name)
     if not folder.is_dir() or is_corpus_folder(folder):
-        return []
-    names = sorted(path.name for path in folder.iterdir())
-    texts = [name for name in names if name.lower().endswith((*_TEXT_ENDINGS, *_MORE_ENDINGS)) and (folder / name).is_file()]
-    if texts and (others := [name for name in names if name not in texts]):
+        return [name]
+    files = [path.relative_to(folder) for path in sorted(folder.rglob("*")) if path.is_file()]
+    files = [path for path in files if not any(part.startswith(".") for part in path.parts)]
+    texts = [path for path in files if path.name.lower().endswith((*_TEXT_ENDINGS, *_MORE_ENDINGS))]
+    if not texts:
+        raise AnynerError(f"{folder}: is no corpus, and has no .txt, .jsonl or .parquet file")
+    if others := [str(path) for path in files if path not in set(texts)]:
         shown = ", ".join(others[:3]) + (" …" if len(others) > 3 else "")
         say(f"{folder}: only its text files are read, not {shown} ({len(others)} in all)", err=True)
-    return [folder / name for name in texts]
+    return [str(folder / path) for path in texts]
 
 
 def _name(path: str) -> str:
@@ -173,7 +172,12 @@ def _name(path: str) -> str:
 
 def _text_file(path: Path, name: str, lines: bool, log: ProblemLog, position: Position) -> Iterator[Document]:
     if not lines:
-        yield _document(whole_text(path).removeprefix(BYTE_ORDER_MARK), name, str(path))
+        try:
+            text = whole_text(path)
+        except NotUtf8Error as error:
+            log.dropped(error.line, error.what)
+        else:
+            yield _document(text.removeprefix(BYTE_ORDER_MARK), name, str(path))
         return
     for number, line in numbered_lines(path, position, log.dropped):
         yield _document(line, f"{name}-{number}", f"{path}:{number}")

@@ -50,6 +50,7 @@ FORMATS: tuple[Format, ...] = (
 )
 """In the order of docs/formats.md."""
 _BY_NAME = {one.name: one for one in FORMATS}
+_TABLES = (".csv", ".tsv", ".xls", ".xlsx")
 _SPLIT_NAMES = {"train": ("train",), "dev": ("dev", "valid", "validation"), "test": ("test",)}
 ANNOTATIONS = "annotations.jsonl"
 """What `anyner serve --annotate` keeps in a folder: documents to train on, beside those of a train corpus if there is one."""
@@ -144,6 +145,11 @@ def recognised(path: Path) -> Format:
         if splits:
             raise AnynerError(f"{path}: is a folder of several corpora ({_names(splits)}): name one of them")
         raise AnynerError(f"{path}: is a folder without .ann files, so not a brat corpus, nor one of azure, webanno or datasets")
+    if path.suffix.lower() in _TABLES:
+        raise AnynerError(
+            f"{path}: a table is no corpus: anyner.predict_frame reads a column of texts with pandas or Polars, "
+            "anyner predict one of a Parquet file"
+        )
     what = "not in a known format" if head.strip() else "is empty"
     raise AnynerError(
         f"{path}: {what} ({', '.join(_BY_NAME)}); plain text must end in .txt; name the format with anyner convert --from FORMAT"

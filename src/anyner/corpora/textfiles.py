@@ -84,12 +84,19 @@ class _Unpacked(io.RawIOBase):
         return len(data)
 
 
+class NotUtf8Error(AnynerError):
+    """A file has other bytes than UTF-8 text."""
+
+    def __init__(self, path: Path, line: int, byte: int) -> None:
+        self.line, self.what = line, f"not UTF-8 text (byte 0x{byte:02x})"
+        super().__init__(f"{path}:{line}: {self.what}")
+
+
 def _decoded(data: bytes, path: Path, first_line: int) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        line = first_line + data.count(b"\n", 0, error.start)
-        raise AnynerError(f"{path}:{line}: not UTF-8 text (byte 0x{data[error.start]:02x})") from None
+        raise NotUtf8Error(path, first_line + data.count(b"\n", 0, error.start), data[error.start]) from None
 
 
 def numbered_lines(
@@ -103,10 +110,10 @@ def numbered_lines(
         for number, data in enumerate(stream, 1):
             try:
                 line = _decoded(data, path, number).removesuffix("\n").removesuffix("\r")
-            except AnynerError as error:
+            except NotUtf8Error as error:
                 if bad is None:
                     raise
-                bad(number, str(error).removeprefix(f"{path}:{number}: "))
+                bad(number, error.what)
                 continue
             yield number, line.removeprefix(BYTE_ORDER_MARK) if number == 1 else line
 
