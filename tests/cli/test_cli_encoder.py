@@ -60,7 +60,7 @@ def recipe_in(folder: Path) -> Recipe:
 
 
 def test_training_on_a_folder_starts_from_the_bundled_encoder_and_says_so(tmp_path: Path) -> None:
-    answer = anyner_command("train", "--data", "synthetic", "-o", tmp_path / "m", *SMALL)
+    answer = anyner_command("train", "--data", "synthetic", "-o", tmp_path / "m", *SMALL, "--set", "training.adversarial=0")
     assert answer.code == 0 and answer.err.startswith(NOTE) and answer.err.count(NOTE) == 1
     recipe = recipe_in(tmp_path / "m")
     assert recipe.encoder == EncoderConfig(source="bundled:general-en", word_shapes=32)

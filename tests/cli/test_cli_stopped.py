@@ -12,7 +12,7 @@ from command_line import anyner_command
 
 from anyner.training.progress import TerminalListener
 
-TRAIN = ("train", "--data", "synthetic", "--encoder", "from_scratch")
+TRAIN = ("train", "--data", "synthetic:contiguous", "--encoder", "from_scratch")
 SMALL = (
     *("--set", "data.synthetic.sentences=20", "--set", "training.epochs=3"),
     *("--set", "encoder.scratch_width=16"),
