@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from numbers import Real
@@ -133,6 +133,8 @@ class Document:
     """The share of the words that a model really read; 1.0 unless something was left out."""
     unknown: float = field(default=0.0, compare=False)
     """The share of the words with letters or digits that the model's vocabulary does not have."""
+    meta: Mapping[str, Any] | None = field(default=None, compare=False)
+    """What else a file of JSON lines says about it; written again with it."""
 
     def __post_init__(self) -> None:
         for text in (self.text, self.before, self.after):
@@ -185,13 +187,15 @@ class Document:
         """The JSON form, one object a document, in characters."""
         plain: dict[str, Any] = {"id": self.id, "text": self.text, "entities": [e.to_json() for e in self.entities]}
         optional = {
+            "words": None if self.words is None else [list(word) for word in self.words],
             "doc": self.doc,
             "sentence": self.sentence,
             "labels": None if self.labels is None else sorted(self.labels),
             "coverage": None if self.coverage == 1.0 else self.coverage,
             "unknown": self.unknown or None,
         }
-        return plain | {key: value for key, value in optional.items() if value is not None}
+        plain |= {key: value for key, value in optional.items() if value is not None}
+        return plain | {key: value for key, value in (self.meta or {}).items() if key not in plain}
 
 
 _html_renderer: Callable[[Document], str] | None = None

@@ -39,12 +39,14 @@ def test_files_of_all_kinds_become_one_output_in_order(
     lines, more = tmp_path / "in" / "a.txt", tmp_path / "in" / "b.jsonl"
     lines.parent.mkdir()
     lines.write_text("\n".join(TEXTS[:20]), encoding="utf-8")
-    more.write_text("".join(json.dumps({"id": place, "text": text}) + "\n" for place, text in enumerate(TEXTS[20:])), "utf-8")
+    items = [{"id": place, "text": text, "patient": place % 3} for place, text in enumerate(TEXTS[20:])]
+    more.write_text("".join(json.dumps(item) + "\n" for item in items), "utf-8")
     out = tmp_path / f"out{ending}"
     answer = anyner_command("predict", "-i", lines.parent, "--lines", "-m", tiny_model, "-o", out)
     assert answer.code == 0, answer.err
     items = pq.read_table(out).to_pylist() if ending == ".parquet" else [one.to_json() for one in anyner.read(out)]
     assert [item["text"] for item in items] == TEXTS
+    assert ending == ".parquet" or [item["patient"] for item in items[20:]] == [place % 3 for place in range(len(TEXTS) - 20)]
     found = [[(one["label"], one["fragments"]) for one in item["entities"]] for item in items]
     assert found == [[(one["label"], one["fragments"]) for one in own] for own in expected(recognizer, TEXTS)]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in", out.name], "no part is left"

@@ -141,6 +141,7 @@ def test_new_folders_are_made_and_the_file_has_ordinary_rights(tmp_path: Path) -
 def test_what_a_format_has_no_place_for_is_counted() -> None:
     scored = Document("Pain now", (Entity("ADR", ((0, 4),), 0.5),), id="b", doc="d", before="So .")
     assert left_out([DOCUMENT, scored], format_named("label-studio")) == {"words": 1, "doc": 1, "context": 1}
+    assert left_out([Document("Pain", meta={"patient": 7})], format_named("parquet")) == {"meta": 1}
     assert left_out([DOCUMENT, scored], format_named("webanno")) == {"ids": 2, "scores": 1, "words": 1, "doc": 1, "context": 1}
     assert left_out([DOCUMENT, scored], format_named("jsonl")) == {}
 

@@ -104,7 +104,7 @@ class ProblemLog:
             self.dropped(line, str(error))
 
 
-Extra = Literal["ids", "scores", "words", "doc", "labels", "context"]
+Extra = Literal["ids", "scores", "words", "doc", "labels", "context", "meta"]
 """What documents may have beside text and entities."""
 _EXTRAS = {"pyarrow": "parquet", "spacy": "spacy"}
 EVERYTHING: frozenset[Extra] = frozenset(get_args(Extra))

@@ -52,6 +52,7 @@ def left_out(documents: Iterable[Document], format: Format) -> dict[Extra, int]:
         numbers["doc"] += document.doc is not None
         numbers["labels"] += document.labels is not None
         numbers["context"] += bool(document.before or document.after)
+        numbers["meta"] += bool(document.meta)
     return {what: number for what, number in numbers.items() if number and what not in format.keeps}
 
 

@@ -26,6 +26,25 @@ def _keys(corpus: Corpus) -> list[Any]:
     return [entity.key for document in corpus for entity in document.entities]
 
 
+@pytest.mark.parametrize(
+    "ending", [{"text": "a b", "entities": []}, {"tokens": ["a", "b"], "ner_tags": ["O", "O"]}], ids=["text", "tags"]
+)
+@pytest.mark.parametrize("form", ["jsonl", "jsonl-tokens"])
+def test_other_keys_are_kept_and_written_again(tmp_path: Path, ending: dict[str, Any], form: str) -> None:
+    meta = {"patient": 7, "notes": [{"entities": [], "é": None}]}
+    corpus = _read(tmp_path, {**meta, **ending, "_private": 1, "id": "a"}, ending)
+    assert [document.meta for document in corpus] == [meta, None] and not corpus.problems
+    documents = [Document.from_words(["a", "b"], id=one.id, meta=one.meta) for one in corpus]
+    write(documents, tmp_path / "again.jsonl", form)
+    assert [document.meta for document in read(tmp_path / "again.jsonl")] == [meta, None]
+
+
+def test_other_keys_with_values_that_json_has_not_are_left_out_and_told(tmp_path: Path) -> None:
+    corpus = _read(tmp_path, '{"text": "a", "entities": [], "size": NaN}')
+    (problem,) = corpus.problems
+    assert corpus.documents[0].meta is None and problem.kept and "size" in problem.what
+
+
 @pytest.mark.parametrize("words", [["Pain", "in", "hip"], 3, {"a": 1}])
 def test_words_of_another_tool_cost_no_document(tmp_path: Path, words: Any) -> None:
     corpus = _read(tmp_path, {"text": PAIN, "words": words, "entities": [{"label": "ADR", "fragments": [[0, 4]]}]})

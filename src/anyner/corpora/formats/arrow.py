@@ -205,7 +205,7 @@ PARQUET = Format(
     _write_parquet,
     JSONL.fit,
     _recognises_parquet,
-    keeps=EVERYTHING,
+    keeps=EVERYTHING - {"meta"},
     signature=True,
     needs="pyarrow",
 )
@@ -224,7 +224,7 @@ DATASETS = Format(
     _write_folder,
     JSONL.fit,
     _recognises_folder,
-    keeps=EVERYTHING,
+    keeps=EVERYTHING - {"meta"},
     signature=True,
     needs="pyarrow",
     reads_folders=True,

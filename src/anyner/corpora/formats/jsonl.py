@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 from anyner.corpora import nertags
 from anyner.corpora.annotation import Claim, annotated, is_unicode, shown
 from anyner.corpora.corpus import EVERYTHING, Format, ProblemLog
-from anyner.corpora.jsonfiles import parsed
+from anyner.corpora.jsonfiles import json_line, parsed
 from anyner.corpora.nertags import TagReader
 from anyner.corpora.regions import LINK, Link, Region, claims_of
 from anyner.corpora.tags import TaggedDocument, tags_to_entities
@@ -24,7 +24,8 @@ from anyner.errors import InvalidInputError
 _ENTITY_KEYS = ("entities", "spans", "label", "labels")
 _OTHER_ANNOTATION = ("ents", "ner", nertags.KEY, "tags", "iob", "annotations")
 """Keys in which other tools store entities that are not read here: reported, not dropped silently."""
-_NO_ANNOTATION = ("id", "text", "tokens", "words", "doc", "sentence", "before", "after")
+_ANNOTATION = frozenset((*_ENTITY_KEYS, *_OTHER_ANNOTATION, "relations", "answer"))
+_READ = frozenset(("id", "text", "tokens", "words", "doc", "sentence", "before", "after", "coverage", "unknown"))
 _LABEL_KEYS = ("label", "entity_group", "type")
 """Keys of an entity's label: ours, that of transformers pipelines, that of many corpora. The first wins."""
 _NOT_GOLD = ("reject", "ignore")
@@ -45,7 +46,7 @@ def _records(path: Path, log: ProblemLog) -> Iterator[Document | TaggedDocument]
             item = _item(text)
             if (answer := item.get("answer")) in _NOT_GOLD:
                 raise InvalidInputError(f'a record with "answer": "{answer}" is not read')
-            yield document_of(item, line, log, reader)
+            yield _with_meta(document_of(item, line, log, reader), item, line, log)
 
 
 def texts_of(path: Path, log: ProblemLog, position: Position) -> Iterator[Document]:
@@ -55,9 +56,26 @@ def texts_of(path: Path, log: ProblemLog, position: Position) -> Iterator[Docume
         if not text.strip():
             continue
         with log.dropping(line):
-            item = {key: value for key, value in _item(text).items() if key in _NO_ANNOTATION}
-            document = document_of(item, line, log, reader)
+            item = {key: value for key, value in _item(text).items() if key not in _ANNOTATION}
+            document = _with_meta(document_of(item, line, log, reader), item, line, log)
             yield document.bare if isinstance(document, TaggedDocument) else document
+
+
+def _with_meta(
+    document: Document | TaggedDocument, item: dict[str, Any], line: int, log: ProblemLog
+) -> Document | TaggedDocument:
+    """With the keys that nothing here reads, but for those that begin with an underscore, which are private to other tools."""
+    meta = {key: value for key, value in item.items() if key not in _READ | _ANNOTATION and not key.startswith("_")}
+    if not meta:
+        return document
+    try:
+        json_line(meta)
+    except (ValueError, RecursionError):
+        log.kept(line, f"{shown(', '.join(meta))} cannot be written as JSON: left out")
+        return document
+    if isinstance(document, TaggedDocument):
+        return replace(document, bare=replace(document.bare, meta=meta))
+    return replace(document, meta=meta)
 
 
 def _item(text: str) -> dict[str, Any]:
@@ -238,8 +256,7 @@ def _token_chunks(documents: Iterable[Document]) -> Iterator[str]:
 
 
 def _without_entities(document: Document) -> dict[str, Any]:
-    words = {} if document.words is None else {"words": [list(word) for word in document.words]}
-    return document.with_entities((), document.coverage, document.unknown).to_json() | words
+    return document.with_entities((), document.coverage, document.unknown).to_json()
 
 
 def _context(document: Document) -> dict[str, str]:
@@ -249,8 +266,8 @@ def _context(document: Document) -> dict[str, str]:
 def _line(item: dict[str, Any], document: Document, entities: Iterable[dict[str, Any]]) -> Iterator[str]:
     """One line, its entities one by one: where they nest deeply, their texts are far larger together than the document."""
     item |= _context(document)
-    # quotes inside strings are escaped, so that the empty list is found once
-    opened, closed = json.dumps(item, ensure_ascii=False, allow_nan=False).split('"entities": []')
+    # before the list stand only strings, whose quotes are escaped: the first match is the list
+    opened, closed = json_line(item).split('"entities": []', 1)
     yield opened + '"entities": ['
     for number, entity in enumerate(entities):
         yield (", " if number else "") + json.dumps(entity, ensure_ascii=False, allow_nan=False)

@@ -37,7 +37,7 @@ class DocumentSoftLabels:
 def plain_of(one: Document | DocumentSoftLabels | None) -> list[Any] | None:
     """All of it for a hash, as JSON: its order, unlike that of `repr`, is the same in every process."""
     if isinstance(one, Document):
-        return [one.to_json(), one.words, one.before, one.after]
+        return [one.to_json(), one.before, one.after]
     return None if one is None else [one.covers_discontinuous, [entity.to_json() for entity in one.entities]]
 
 
