@@ -27,12 +27,12 @@ def _keys(corpus: Corpus) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    "ending", [{"text": "a b", "entities": []}, {"tokens": ["a", "b"], "ner_tags": ["O", "O"]}], ids=["text", "tags"]
+    "record", [{"text": "a b", "entities": []}, {"tokens": ["a", "b"], "ner_tags": ["O", "O"]}], ids=["text", "tags"]
 )
 @pytest.mark.parametrize("form", ["jsonl", "jsonl-tokens"])
-def test_other_keys_are_kept_and_written_again(tmp_path: Path, ending: dict[str, Any], form: str) -> None:
+def test_other_keys_are_kept_and_written_again(tmp_path: Path, record: dict[str, Any], form: str) -> None:
     meta = {"patient": 7, "notes": [{"entities": [], "é": None}]}
-    corpus = _read(tmp_path, {**meta, **ending, "_private": 1, "id": "a"}, ending)
+    corpus = _read(tmp_path, {**meta, **record, "_private": 1, "id": "a"}, record)
     assert [document.meta for document in corpus] == [meta, None] and not corpus.problems
     documents = [Document.from_words(["a", "b"], id=one.id, meta=one.meta) for one in corpus]
     write(documents, tmp_path / "again.jsonl", form)
