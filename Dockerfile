@@ -15,6 +15,6 @@ ENV HF_HUB_OFFLINE=1 PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=3s --start-period=60s \
     CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://127.0.0.1:8000/ready', timeout=2)"]
-# SIGTERM finishes what was accepted, for up to 90 seconds: docker stop --time 100
+# On SIGTERM, accepted requests are finished, for up to 90 seconds: docker stop --time 100
 STOPSIGNAL SIGTERM
 ENTRYPOINT ["anyner", "serve", "--host", "0.0.0.0"]

@@ -9,11 +9,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 INSTALLED_DOCS := $(VENV)/.installed-docs
-# One thread is many times faster than two on shared cores; nothing here may ask the network for a model.
+# One thread is many times faster than two on shared cores; nothing here may download a model.
 export OMP_NUM_THREADS ?= 1
 export HF_HUB_OFFLINE = 1
 export TOKENIZERS_PARALLELISM = false
-# Without its bytecode on the disk every process of the tests would compile torch anew.
+# Without bytecode files, every test process would compile torch again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test light lint bench docs clean

@@ -1,8 +1,8 @@
-"""What a long bulk prediction needs: memory and rate over its time, and whether a run that was killed ends with the same bytes.
+"""Memory and rate of a long bulk prediction over time, and whether a run that is killed and resumed writes the same bytes.
 
 python benchmarks/bulk.py -o benchmarks/results/bulk.json
 
-A tiny model of the synthetic corpus reads short texts with `anyner predict`, in a process of its own.
+A tiny model trained on the synthetic corpus reads short texts with `anyner predict`, in a process of its own.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ RECIPE = {
     "training": {"epochs": 6, "encoder_lr": 5e-3, "head_lr": 5e-3},
 }
 LONGEST = 60
-"""Characters of a text."""
+"""Maximum characters per text."""
 KILLS = 3
 TENTHS, POINTS = 10, 200
-"""Parts of the run whose rates are told, and points of the curve that are kept."""
+"""Parts of the run that rates are measured for, and maximum points of the curve."""
 EVERY = 0.25
-"""Seconds between two looks at the process."""
+"""Seconds between two samples."""
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Sample:
     seconds: float
     documents: int
     megabytes: float
-    """Of the process and its workers; memory that they share counts once."""
+    """Memory of the process and its workers; shared memory counts once."""
     work: float
-    """How often the machine could have done a fixed piece of work since the start: its own speed changes by half in minutes."""
+    """Time since the start, in units of a fixed piece of work: the machine's own speed changes by half within minutes."""
 
 
 def write_texts(path: Path, number: int) -> None:
@@ -64,8 +64,8 @@ def command(model: Path, texts: Path, output: Path, workers: int) -> list[str]:
     return [*made, "--workers", str(workers)] if workers > 1 else made
 
 
-def looks(process: subprocess.Popen[bytes], output: Path) -> Iterator[Look]:
-    """Until the process ends. A part holds a full chunk, all but the last."""
+def samples(process: subprocess.Popen[bytes], output: Path) -> Iterator[Sample]:
+    """Samples the process until it ends. Every part but the last holds a full chunk."""
     parts, began, one = output.with_name(output.name + ".parts"), time.monotonic(), psutil.Process(process.pid)
     before, work = began, 0.0
     while process.poll() is None:
@@ -73,48 +73,48 @@ def looks(process: subprocess.Popen[bytes], output: Path) -> Iterator[Look]:
         try:
             done = sum(1 for path in parts.iterdir() if path.name.isdecimal()) if parts.is_dir() else 0
             own = sum(each.memory_full_info().pss for each in (one, *one.children(recursive=True)))
-            yield Look(before - began, done * MOST_DOCUMENTS, own / 1e6, work)
+            yield Sample(before - began, done * MOST_DOCUMENTS, own / 1e6, work)
         except (psutil.NoSuchProcess, FileNotFoundError):
-            pass  # it ends, or the parts are being joined
+            pass  # the process is ending, or the parts are being joined
         time.sleep(EVERY)
 
 
 def _seconds_of_work() -> float:
-    """Of a fixed piece of work, in processor time: a few milliseconds."""
+    """CPU time of a fixed piece of work, a few milliseconds."""
     began = time.process_time()
     hashlib.blake2b(bytes(2**21)).digest()
     return time.process_time() - began
 
 
-def watched(made: Sequence[str], output: Path) -> list[Look]:
+def watched(made: Sequence[str], output: Path) -> list[Sample]:
     with subprocess.Popen(made, stderr=subprocess.DEVNULL) as process:
-        seen = list(looks(process, output))
+        seen = list(samples(process, output))
     if process.returncode:
         raise SystemExit(f"{' '.join(made)} ended with {process.returncode}")
     return seen
 
 
 def killed(made: Sequence[str], output: Path, number: int) -> list[int]:
-    """Runs it to its end, killed at random moments before; the documents that were done at each."""
+    """Runs the command to its end after killing it at random moments; returns the documents done at each kill."""
     drawn, at = random.Random(1), list[int]()
     for share in sorted(drawn.uniform(0.05, 0.95) for _ in range(KILLS)):
         with subprocess.Popen(made, stderr=subprocess.DEVNULL) as process:
-            for look in looks(process, output):
-                if look.documents >= share * number:
+            for sample in samples(process, output):
+                if sample.documents >= share * number:
                     time.sleep(drawn.uniform(0, 0.5))  # in the middle of a chunk
                     for child in psutil.Process(process.pid).children(recursive=True):
                         child.kill()
                     process.kill()
-                    at.append(look.documents)
+                    at.append(sample.documents)
                     break
     subprocess.run(made, stderr=subprocess.DEVNULL, check=True)
     return at
 
 
-def rates(seen: Sequence[Look], number: int, clock: Literal["seconds", "work"] = "seconds") -> list[float]:
-    """Documents a second, or a piece of work, in each tenth of them."""
-    ends = [next(look for look in seen if look.documents >= number * tenth / TENTHS) for tenth in range(1, TENTHS)]
-    ends = [replace(seen[0], documents=0), *ends, max(seen, key=lambda look: look.documents)]
+def rates(seen: Sequence[Sample], number: int, clock: Literal["seconds", "work"] = "seconds") -> list[float]:
+    """Documents per second, or per piece of work, in each tenth of them."""
+    ends = [next(sample for sample in seen if sample.documents >= number * tenth / TENTHS) for tenth in range(1, TENTHS)]
+    ends = [replace(seen[0], documents=0), *ends, max(seen, key=lambda sample: sample.documents)]
     times = [getattr(end, clock) for end in ends]
     return [
         round((end.documents - begin.documents) / (stop - start), 3)
@@ -134,7 +134,7 @@ def measured(folder: Path, model: Path, few: int, many: int, workers: int) -> di
     small = watched(command(model, texts[few], folder / "few.jsonl", workers), folder / "few.jsonl")
     large = watched(command(model, texts[many], folder / "many.jsonl", workers), folder / "many.jsonl")
     kills = killed(command(model, texts[many], folder / "killed.jsonl", workers), folder / "killed.jsonl", many)
-    peaks = [max(look.megabytes for look in seen) for seen in (small, large)]
+    peaks = [max(sample.megabytes for sample in seen) for seen in (small, large)]
     tenths, by_work = rates(large, many), rates(large, many, "work")
     return {
         "workers": workers,
@@ -150,8 +150,8 @@ def measured(folder: Path, model: Path, few: int, many: int, workers: int) -> di
         "same_bytes_after_kills": digest(folder / "many.jsonl") == digest(folder / "killed.jsonl"),
         "files_left": sorted(path.name for path in folder.iterdir() if path.name.startswith(("many", "killed"))),
         "curve": [
-            {"seconds": round(look.seconds, 1), "documents": look.documents, "megabytes": round(look.megabytes, 1)}
-            for look in large[:: max(1, len(large) // POINTS)]
+            {"seconds": round(sample.seconds, 1), "documents": sample.documents, "megabytes": round(sample.megabytes, 1)}
+            for sample in large[:: max(1, len(large) // POINTS)]
         ],
     }
 

@@ -2,10 +2,10 @@
 
 python benchmarks/bundle.py runs/general general-en --corpus data/conll03 --corpus data/btc --labels btc=PER,ORG,LOC
 
-Paths of one machine in recipe, config and commands are replaced with
---rename models/minilm=sentence-transformers/all-MiniLM-L6-v2; absolute paths that are left are refused.
+Local paths in recipe, config and commands are replaced with
+--rename models/minilm=sentence-transformers/all-MiniLM-L6-v2; any absolute path that is left is an error.
 
-Given the bundled folder itself, it only scores the model again, after a change of its threshold for example.
+Given the bundled folder itself, it only scores the model again, for example after a change of its threshold.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _entities(text: str, listed: Iterable[tuple[str, str]]) -> tuple[Entity, ...
 
 
 def _entity(text: str, label: str, words: str, place: int) -> Entity:
-    """Each fragment is the first occurrence after the fragment before."""
+    """Each fragment is the first occurrence after the previous fragment."""
     fragments = []
     for part in words.split(GAP):
         start = text.index(part, place)
@@ -72,7 +72,7 @@ def _entity(text: str, label: str, words: str, place: int) -> Entity:
 
 
 def in_casing(documents: Sequence[Document], change: Callable[[str], str]) -> list[Document]:
-    """The documents in another casing; letters that would become several are kept."""
+    """The documents in another casing; letters that would become several characters are kept."""
     return [replace(one, text=_changed(one.text, change)) for one in documents]
 
 
@@ -119,11 +119,11 @@ def _whole(recognizer: Recognizer, documents: Sequence[Document]) -> dict[str, A
 
 
 def without_local_paths(text: str, names: Mapping[str, str], where: str) -> str:
-    """The text with paths replaced by names; an absolute path that is left is refused."""
+    """The text with paths replaced by names; exits if an absolute path is left."""
     for old, new in names.items():
         text = re.sub(rf"(?<![\w./-]){re.escape(old)}(?![\w.-])", new.replace("\\", r"\\"), text)
     if left := _LOCAL_PATH.search(text):
-        sys.exit(f"{where} names {left[0]}, a path of one machine: replace it with --rename OLD=NEW")
+        sys.exit(f"{where}: contains the local path {left[0]}: replace it with --rename OLD=NEW")
     return text
 
 
@@ -131,13 +131,13 @@ def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("model", help="folder of the trained model, or the bundled folder itself")
     parser.add_argument("name", help="name of the bundled model; benchmarks/bundled/NAME.yaml is its card's text")
-    parser.add_argument("--corpus", action="append", default=[], help="folder with a test file; may be given again")
-    parser.add_argument("--labels", action="append", default=[], help="CORPUS=A,B: only these are annotated there")
+    parser.add_argument("--corpus", action="append", default=[], help="folder with a test file; repeatable")
+    parser.add_argument("--labels", action="append", default=[], help="CORPUS=A,B: the only labels annotated in that corpus")
     parser.add_argument("--training-command", default="anyner train recipe.yaml -o NEW_FOLDER")
     parser.add_argument(
-        "--rename", action="append", default=[], help="OLD=NEW, in recipe, config and commands; may be given again"
+        "--rename", action="append", default=[], help="OLD=NEW: replace in recipe, config and commands; repeatable"
     )
-    parser.add_argument("--device", default="cpu", help="where it is scored; the time to load is of this device too")
+    parser.add_argument("--device", default="cpu", help="device for scoring and for the load time")
     parser.add_argument("-o", "--output", help="results file; default: benchmarks/results/bundled-NAME.json")
     arguments = parser.parse_args()
     about, sentences = written_by_hand(HERE / "bundled" / f"{arguments.name}.yaml")
@@ -172,7 +172,7 @@ def main() -> None:
 
 
 def store(model: Recognizer, recipe: Path, folder: Path, names: Mapping[str, str]) -> None:
-    """Writes the model with int8 weights, and its recipe and config without paths of one machine."""
+    """Writes the model with int8 weights, and its recipe and config without local paths."""
     written = without_local_paths(recipe.read_text(encoding="utf-8"), names, RECIPE)
     save(model, folder, "int8", overwrite=True)
     write_text(folder / RECIPE, written)

@@ -1,9 +1,9 @@
-"""What a calibration on dev gives on test: calibration error, and precision and recall where a precision was wanted.
+"""What a calibration on dev gives on test: calibration error, and precision and recall at a target precision.
 
 anyner train --data data/genia --architecture biaffine --encoder minilm -o runs/biaffine
 python benchmarks/calibration.py runs/biaffine data/genia/dev.jsonl.xz data/genia/test.jsonl.xz -o calibration-biaffine-genia.json
 
-The model must not have learned from dev: not one that was refit on it, as the bundled ones were.
+The model must not have been trained on dev, which rules out models that were refit on it, such as the bundled ones.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from anyner.storage.load import find
 
 
 def measured(model: Recognizer, dev: Sequence[Document], test: Sequence[Document], precision: float) -> dict[str, Any]:
-    """All on test but the calibrations themselves, which are fitted on dev."""
+    """Calibrations fitted on dev, and their figures on test."""
     if context := model.config.text.context:
         dev, test = neighbours_attached(dev, context), neighbours_attached(test, context)
     calibrations = {
@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("dev", type=Path)
     parser.add_argument("test", type=Path)
-    parser.add_argument("--precision", type=float, default=0.9, help="the wanted precision")
+    parser.add_argument("--precision", type=float, default=0.9, help="target precision")
     parser.add_argument("-o", "--output", help="results file; a bare name goes to benchmarks/results")
     arguments = parser.parse_args()
     dev, test = (anyner.read(path).documents for path in (arguments.dev, arguments.test))
@@ -70,8 +70,8 @@ def main() -> None:
     training = json.loads(metrics.read_text(encoding="utf-8")).get("training", {}) if metrics.is_file() else {}
     found = measured(model, dev, test, arguments.precision)
     for name, one in found["test"].items():
-        told = f"P {100 * one['precision']:.1f}, R {100 * one['recall']:.1f}, F1 {100 * one['f1']:.1f}"
-        print(f"{name}: calibration error {one['calibration_error']:.3f}, {told}")
+        scores = f"P {100 * one['precision']:.1f}, R {100 * one['recall']:.1f}, F1 {100 * one['f1']:.1f}"
+        print(f"{name}: calibration error {one['calibration_error']:.3f}, {scores}")
     about = {"architecture": model.config.architecture, "corpus": corpus_name(arguments.test), "epochs": training.get("epochs")}
     write_result({**header("calibration"), **about, **found}, arguments.output)
 

@@ -1,4 +1,4 @@
-"""Two actors of Ray against one, on this machine, with a thread each; one of the two is killed on the way.
+"""Two Ray actors against one on this machine, with one thread each; one of the two is killed midway.
 
 python benchmarks/cluster.py
 """
@@ -26,7 +26,7 @@ from anyner.corpora.synthetic import synthetic
 from anyner.errors import AnynerError
 
 _WORDS = 8
-"""Of a text: short ones, so that a chunk takes seconds."""
+"""Words per text; few, so that a chunk takes seconds."""
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--output", default=str(RESULTS / "ray.json"))
     arguments = parser.parse_args()
-    # Ray's workers would give way to everything else on the machine.
+    # By default, Ray gives its workers a low priority.
     os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112
     with tempfile.TemporaryDirectory() as folder:
         given = Path(folder) / "in.parquet"
@@ -46,7 +46,7 @@ def main() -> None:
             alone = _seconds(given, 1, one := Path(folder) / f"one-{number}.parquet")
             both = _seconds(given, 2, two := Path(folder) / f"two-{number}.parquet", arguments.documents // 3)
             if not pq.read_table(one).equals(pq.read_table(two)):
-                raise AnynerError("two actors found other entities than one")
+                raise AnynerError("two actors found different entities than one")
             rounds.append({"one_seconds": round(alone, 1), "two_seconds": round(both, 1), "ratio": round(alone / both, 2)})
             print(rounds[-1], flush=True)
         entities = sum(map(len, pq.read_table(one)["entities"].to_pylist()))
@@ -68,7 +68,7 @@ def main() -> None:
 def _seconds(given: Path, number: int, output: Path, kill_after: int | None = None) -> float:
     actors, files, killed = Actors(number), Files([str(given)]), list[int]()
 
-    def told(done: Done, share: float) -> None:
+    def on_progress(done: Done, share: float) -> None:
         del share
         if kill_after is not None and done.documents >= kill_after and not killed:
             killed.append(_kill_an_actor())
@@ -76,7 +76,7 @@ def _seconds(given: Path, number: int, output: Path, kill_after: int | None = No
     with connected(LOCAL, actors):
         began = time.monotonic()
         work, load = Work(Parquet(), {}), partial(load_model, None, "cpu", threads=1)
-        predict_files(files, Parts(output, {}), work, load, actors=actors, told=told)
+        predict_files(files, Parts(output, {}), work, load, actors=actors, on_progress=on_progress)
         seconds = time.monotonic() - began
     if kill_after is not None and not killed:
         raise AnynerError("no actor was killed")

@@ -1,4 +1,4 @@
-"""Counts what a reader of this repository has to take in: settings, lines of code, small files, and the way in.
+"""Counts what a reader of this repository has to take in: settings, lines of code, small files, and the files to read first.
 
 python benchmarks/count.py            this repository
 python benchmarks/count.py FOLDER     a checkout elsewhere
@@ -38,7 +38,7 @@ NOT_CODE = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.
 
 
 def code_lines(source: str) -> int:
-    """Lines that hold code. A docstring is any string that is a statement of its own, so also one below a field."""
+    """Lines that hold code. A docstring is any string that is a statement of its own, including one below a field."""
     docstrings = {
         (node.lineno, node.col_offset)
         for node in ast.walk(ast.parse(source))
@@ -54,7 +54,7 @@ def code_lines(source: str) -> int:
 def leaf_keys(settings: Any, prefix: str = "") -> Iterator[str]:
     """The dotted keys of a group of settings; nested groups, optional ones too, are replaced by their own keys.
 
-    What training measures and a recipe cannot set is no setting.
+    Values that training records and a recipe cannot set are not counted.
     """
     for name, field in settings.model_fields.items():
         if "recorded" in (field.json_schema_extra or {}):
@@ -67,7 +67,7 @@ def leaf_keys(settings: Any, prefix: str = "") -> Iterator[str]:
 
 
 def _groups_in(annotation: Any) -> Iterator[Any]:
-    """Groups of settings that a key can hold itself; a list of them counts as one key."""
+    """Groups of settings that a key can hold directly; a list of them counts as one key."""
     if get_origin(annotation) in (Union, UnionType):
         for part in get_args(annotation):
             yield from _groups_in(part)
@@ -89,7 +89,7 @@ def settings_counts() -> dict[str, int]:
 
 
 def imports(source: str, modules: Mapping[str, Path]) -> set[str]:
-    """The modules among these that a file imports, at the top or in a function."""
+    """Those of `modules` that a file imports, at the top or in a function."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -120,7 +120,7 @@ def architecture_modules(source: Path) -> dict[str, set[str]]:
 
 
 def _reached(start: set[str], imported: Mapping[str, set[str]], within: set[str]) -> set[str]:
-    """The modules of `within` that the first ones import, directly or through each other."""
+    """The modules of `within` that those of `start` import, directly or through each other."""
     found: set[str] = set()
     waiting = set(start)
     while waiting:
@@ -140,7 +140,7 @@ def line_count(path: Path) -> int | None:
 
 
 def rows_of(root: Path) -> Iterator[tuple[str, str]]:
-    """Name and count of everything, in the order of the table; `missing` for a file that is not there."""
+    """Names and counts in the order of the table; `missing` for a file that does not exist."""
     source = root / "src"
     settings = settings_counts()
     yield "settings, all", f"{sum(settings.values()):,}"

@@ -38,13 +38,13 @@ def main() -> None:
     general = anyner.load("general-en")
     print("\n1. general-en comes with anyner: names in any casing.\n")
     show(general.predict(GENERAL))
-    print("2. biomed-en comes with it too: entities that lie in each other (nested) or have gaps (discontinuous).\n")
+    print("2. biomed-en comes with it too: nested and discontinuous entities.\n")
     show(anyner.load("biomed-en").predict(BIOMEDICAL))
 
     recipe = Recipe.read(RECIPE)
     data = read_data(recipe.data, recipe.text)
-    print(f"3. Other labels are learned: about a minute with {len(data.train)} sentences and the encoder of general-en.\n")
-    print(f"Before, general-en as it is: {', '.join(f'{old} read as {new}' for old, new in RENAMED.items())}.")
+    print(f"3. Other labels need training: about a minute with {len(data.train)} sentences and the encoder of general-en.\n")
+    print(f"Before, general-en unchanged: {', '.join(f'{old} read as {new}' for old, new in RENAMED.items())}.")
     print("It does not know the other labels; their entities count as missed.\n")
     show(renamed(general.predict([OWN]), RENAMED))
     before = scored(general, data.test, RENAMED)
@@ -55,7 +55,7 @@ def main() -> None:
     print("\nAfter, the fine-tuned model in runs/demo:\n")
     show(recognizer.predict([OWN]))
     print(compared(before, scored(recognizer, data.test, {})))
-    print("\nEverything ran on this machine and without network. Now your own text:\n")
+    print("\nEverything ran on this machine, without network. Try your own text:\n")
     for model in ("", " --model biomed-en", " --model runs/demo"):
         print(f'  .venv/bin/anyner predict "…"{model}')
     print("\nOr in the browser, as you type:\n\n  .venv/bin/anyner serve general-en biomed-en runs/demo")
@@ -67,7 +67,7 @@ def show(documents: Iterable[Document]) -> None:
 
 
 def renamed(documents: Iterable[Document], names: Mapping[str, str]) -> list[Document]:
-    """The documents with the labels that have a new name; entities of all others are left out."""
+    """The documents with renamed labels; entities with any other label are left out."""
     return [
         replace(one, entities=tuple(replace(e, label=names[e.label]) for e in one.entities if e.label in names))
         for one in documents

@@ -1,4 +1,4 @@
-"""F1 of a model on whole documents of raw text, beside that on single sentences, and entities across sentence ends.
+"""F1 of a model on whole documents of raw text and on single sentences, and entities that cross sentence ends.
 
 python benchmarks/documents.py runs/mine data/conll03 -o documents-mine.json
 
@@ -28,8 +28,8 @@ _WITHOUT_DOC = 20
 
 
 def crossing(run: Sequence[Document], separator: str, found: Document) -> tuple[int, int]:
-    """Predicted entities that cross the end of a sentence, and those of them that are names cut by the corpus: gold has an entity
-    that ends there and one of the same label that starts there, as "Ken" and "Green" of two table rows."""
+    """Counts of predicted entities that cross a sentence end, and of those that the corpus itself cuts there: gold has an entity
+    that ends there and one of the same label that starts there, such as "Ken" and "Green" in two table rows."""
     ends = list(accumulate(len(one.text) + len(separator) for one in run[:-1]))
     across = [(entity, place) for entity in found.entities for place, end in enumerate(ends) if entity.start < end < entity.end]
     return len({entity for entity, _ in across}), len({entity for entity, place in across if _cut_there(run, place)})
@@ -73,10 +73,10 @@ def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("model", help="folder of a trained model, or the name of a bundled one")
     parser.add_argument("corpus", help="folder with a test file, or a file")
-    parser.add_argument("--part", default="test", help="dev for choices, test for results")
-    parser.add_argument("--labels", help="A,B: only these are annotated there")
+    parser.add_argument("--part", default="test", help="part of the corpus: dev for choices, test for results")
+    parser.add_argument("--labels", help="A,B: the only labels annotated in the corpus")
     parser.add_argument("--device", default=None)
-    parser.add_argument("-o", "--output", required=True, help="results file, in benchmarks/results unless it names a folder")
+    parser.add_argument("-o", "--output", required=True, help="results file; a bare name goes to benchmarks/results")
     arguments = parser.parse_args()
     began_with = header("documents")
     place = Path(arguments.corpus)

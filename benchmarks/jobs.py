@@ -29,10 +29,10 @@ class _Running:
 
 
 def run_jobs(jobs: Sequence[Job], folder: Path, *, lanes: int, gigabytes: float, seconds: float) -> list[str]:
-    """Runs at most `lanes` jobs at once, within this memory; a failed one is tried once more. Returns the names not done.
+    """Runs at most `lanes` jobs at once within this memory; a failed one is retried once. Returns the names of jobs not done.
 
-    Logs go to the folder, and an empty file `done/NAME` for each job that is done: a second call does not run it again. When
-    `seconds` are over, running jobs get a SIGINT, as by Ctrl-C.
+    The folder gets the logs, and an empty file `done/NAME` for each finished job, which a second call skips. After `seconds`,
+    running jobs get a SIGINT, as from Ctrl-C.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # set by a shell for background processes; jobs would inherit it
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -60,7 +60,7 @@ def run_jobs(jobs: Sequence[Job], folder: Path, *, lanes: int, gigabytes: float,
                 tries[job.name] += 1
                 running[job.name] = _Running(_start(job, folder), time.monotonic())
             if waiting and not running:
-                log(f"cannot start, as what they need failed: {', '.join(waiting)}")
+                log(f"cannot start, because what they need failed: {', '.join(waiting)}")
                 break
         time.sleep(0.2)
     return [name for name in every if not (done / name).exists()]
@@ -80,7 +80,7 @@ def _ready(waiting: Iterable[Job], done: Path, running: Sequence[Job], lanes: in
 def _start(job: Job, folder: Path) -> subprocess.Popen[bytes]:
     log(f"{job.name}: started")
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false", "PYTHONUNBUFFERED": "1"}
-    with (folder / f"{job.name}.log").open("ab") as output:  # in a session of its own, so that only we send it Ctrl-C
+    with (folder / f"{job.name}.log").open("ab") as output:  # in a session of its own: a Ctrl-C in the terminal does not reach it
         return subprocess.Popen(job.command, stdout=output, stderr=output, env=environment, start_new_session=True)
 
 

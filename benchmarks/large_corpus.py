@@ -1,9 +1,9 @@
-"""What the examples of a large training corpus need, in memory and in a file.
+"""Memory and time of the examples of a large training corpus, held in memory and in a file.
 
 python benchmarks/large_corpus.py -o benchmarks/results/large-corpus.json
 
-Each way has a process of its own: synthetic sentences become examples, and an epoch of batches is drawn. Memory is what cannot
-be given back (`RssAnon` of Linux): pages of a mapped file can.
+Each of the two has a process of its own: synthetic sentences become examples, and an epoch of batches is drawn. Memory is what
+cannot be reclaimed (`RssAnon` of Linux), unlike the pages of a mapped file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from anyner.training.data.splits import Corpora, split_data
 from anyner.training.run import build
 
 _READ = 300
-"""Batches that are made."""
+"""Batches to read."""
 
 
 def _bytes() -> int:
@@ -37,7 +37,7 @@ def _bytes() -> int:
 
 
 def measured(sentences: int, path: str | None) -> dict[str, float]:
-    """With the examples in a file, or in memory."""
+    """Figures with the examples in the file at `path`, or in memory."""
     given = {
         "data": {"synthetic": {"sentences": sentences}, "augmentation": 0.0},
         "architecture": "biaffine",

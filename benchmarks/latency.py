@@ -1,4 +1,4 @@
-"""Latency of bundled models on one CPU core: one sentence, beside the encoder alone, and loading in a new process.
+"""Latency of bundled models on one CPU core: one sentence, compared with the encoder alone, and loading in a new process.
 
 OMP_NUM_THREADS=1 python benchmarks/latency.py general-en biomed-en
 """
@@ -36,20 +36,21 @@ print(seconds, *(name for name, module in sys.modules.items() if getattr(module,
 
 @dataclass(frozen=True, slots=True)
 class Cost:
+    """Seconds, each the fastest of several runs."""
+
     encoder: float
     entities: float
-    """Seconds, each the fastest of several runs."""
 
 
 def sentence_cost(model: Recognizer, text: str, repeats: int) -> Cost:
-    """Timed in turn, so that a busy machine slows down both."""
+    """Times the two in turn, so that a busy machine slows down both."""
     encode = _bare_encoder(model, text)
     times = [(_seconds(encode), _seconds(partial(model.predict, text))) for _ in range(repeats)]
     return Cost(min(one for one, _ in times), min(one for _, one in times))
 
 
 def _bare_encoder(model: Recognizer, text: str) -> Callable[[], object]:
-    """The pretrained encoder on pieces that are ready."""
+    """The pretrained encoder on a batch that is already tokenized."""
     windows = model.windows([anyner.Document(text)])
     batch = batch_of(windows, model.vocabulary.frame, model.model.encoder.shapes)
     return torch.inference_mode()(partial(model.model.eval().encoder.encode, batch))
@@ -62,7 +63,7 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 def load_seconds(name: str, runs: int) -> float:
-    """In a new process that has imported all modules already; a first process tells which ones."""
+    """Load time in a new process that has already imported all modules; a first process finds out which."""
     imported: list[str] = []
     seconds = []
     for _ in range(1 + runs):
@@ -93,7 +94,7 @@ def measured(name: str, repeats: int, runs: int) -> dict[str, Any]:
 
 def main() -> None:
     parser = parser_of(__doc__)
-    parser.add_argument("models", nargs="+", help="bundled models; they read the sentences of their cards")
+    parser.add_argument("models", nargs="+", help="bundled models, timed on the sentences of their cards")
     parser.add_argument("--repeats", type=int, default=20, help="runs of each sentence; the fastest counts")
     parser.add_argument("--runs", type=int, default=5, help="runs of all sentences; the median ratio counts")
     parser.add_argument("-o", "--output", default=str(RESULTS / "one-sentence.json"))
@@ -104,8 +105,8 @@ def main() -> None:
         "models": [measured(name, arguments.repeats, arguments.runs) for name in arguments.models],
     }
     for one in result["models"]:
-        told = f"{one['milliseconds']} ms a sentence, {one['ratio']} times its encoder, loads in {one['load_seconds']} s"
-        print(f"{one['name']}: {told}")
+        summary = f"{one['milliseconds']} ms a sentence, {one['ratio']} times its encoder, loads in {one['load_seconds']} s"
+        print(f"{one['name']}: {summary}")
     write_result(result, arguments.output)
 
 

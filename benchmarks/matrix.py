@@ -3,14 +3,14 @@
 python benchmarks/matrix.py train biaffine-genia-minilm-standard-seed0 --commit COMMIT    one training and its results file
 python benchmarks/matrix.py train set_gner+paper-genia-minilm-standard-seed0 --commit C    the published method, nothing added
 python benchmarks/matrix.py train biaffine+contiguous-cadec-minilm-standard-seed0 --commit C   without the layer for fragments
-python benchmarks/matrix.py train biaffine-conll03_100-minilm-standard-seed0 --commit C     of 100 sentences, drawn with the seed
-python benchmarks/matrix.py try biaffine-genia-minilm-standard-seed0 e15 --set training.epochs=15    another rule, scored on dev
+python benchmarks/matrix.py train biaffine-conll03_100-minilm-standard-seed0 --commit C     on 100 sentences, drawn with the seed
+python benchmarks/matrix.py try biaffine-genia-minilm-standard-seed0 e15 --set training.epochs=15    other settings, on dev
 python benchmarks/matrix.py all --commit COMMIT                                           every training that has no results yet
 python benchmarks/matrix.py list                                                          their names
 
-Corpora are in data/CORPUS, encoders in the folders of their names. What is chosen from a corpus is chosen by the rules of the
-commit, which every results file names: they were frozen there before test was read. They are chosen with `try`, which never
-reads test; its F1 is of the sentences of dev as they are in the file, as that of test is of those of test.
+Corpora are in data/CORPUS, encoders in the folders of their names. Settings that depend on the corpus follow the rules of the
+commit, which every results file names: they were frozen there before test was read. The rules were chosen with `try`, which
+never reads test; it scores the sentences of dev as they are in the file, as `train` scores those of test.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ CORPORA = {
     **dict.fromkeys(("genia", "genia_disc", "cadec", "conll03", "litbank", "wnut17", "bc5cdr"), "minilm"),
     "weibo4": "uie-nano-zh",
 }
-"""With the small encoder of each."""
+"""Corpora, each with its small encoder."""
 BEST_ON_DEV = {"genia": "biaffine", "cadec": "set_gner", "conll03": "biaffine"}
-"""The architecture that is best on dev with `minilm`: trained with `mpnet` too, and with quality `best`. On these corpora the
-published methods are trained too."""
+"""The architecture that is best on dev with `minilm`: also trained with `mpnet`, and with quality `best`. On these corpora the
+published methods are trained as well."""
 FEW = [*((corpus, number) for corpus in ("conll03", "cadec", "bc5cdr") for number in (20, 50, 100, 200, 500)), ("wikigold", 100)]
-"""Corpora of which few sentences are drawn."""
+"""Corpora, and how many training sentences are drawn from them."""
 SEEDS = (0, 1, 2)
 Part = Literal["dev", "test"]
 PRESETS: dict[str, dict[str, Any]] = {"default": {}, "paper": {"preset": "paper"}, "contiguous": {"fragments": False}}
-"""What is said of the head."""
+"""Settings of the head in each preset."""
 GIGABYTES = {"mpnet": 10.0}
 """GPU memory of a training, 7 with other encoders."""
 
@@ -72,7 +72,7 @@ class Cell:
     preset: str
     corpus: str
     sentences: int | None
-    """So many of its training sentences, drawn with the seed; None: all."""
+    """Number of training sentences, drawn with the seed; None: all."""
     encoder: str
     quality: str
     seed: int
@@ -98,7 +98,7 @@ class Cell:
 
     @property
     def recipe(self) -> Recipe:
-        """All that is said to a training."""
+        """Everything that is set for a training."""
         given = {
             "data": {"folder": str(self.data)},
             "encoder": {"source": self.encoder},
@@ -110,7 +110,7 @@ class Cell:
 
 
 def cells() -> list[Cell]:
-    """The matrix, then without fragments, with few examples, the published methods, the larger encoder, and all that helps."""
+    """The matrix, then without fragments, on few sentences, the published methods, the larger encoder, and quality `best`."""
     small, best = list(CORPORA.items()), list(BEST_ON_DEV.items())
     papers = [name for name in architectures() if name != "biaffine"]
     listed = [
@@ -130,7 +130,7 @@ def results_file(cell: Cell, folder: str) -> Path:
 
 
 def train(arguments: Namespace) -> None:
-    """One training, scored on test."""
+    """Train one model and score it on test."""
     cell = Cell.named(arguments.name)
     if cell.sentences is not None:
         draw(cell)
@@ -147,7 +147,7 @@ def train(arguments: Namespace) -> None:
 
 
 def attempt(arguments: Namespace) -> None:
-    """One training with some keys set, scored on dev: to choose the rules by."""
+    """Train with some keys set and score on dev, to choose the rules."""
     cell = Cell.named(arguments.name)
     if cell.sentences is not None:
         draw(cell)
@@ -161,7 +161,7 @@ def attempt(arguments: Namespace) -> None:
 
 
 def draw(cell: Cell) -> None:
-    """Writes the corpus with a part of its training sentences, unless it is there: trainings side by side share it."""
+    """Writes the corpus with a sample of its training sentences unless it exists: parallel trainings share it."""
     if cell.data.exists():
         return
     corpora = read_splits(f"data/{cell.corpus}")
@@ -190,7 +190,7 @@ def part_of(recipe: Recipe, part: Part) -> tuple[Document, ...]:
 
 
 def _scored(folder: Path, part: Part) -> dict[str, Any]:
-    """What was chosen, how the training went, and the scores on a part: of the model, and of its span classifier alone."""
+    """The completed recipe, how the training went, and the scores on a part: of the model, and of its span classifier alone."""
     epochs = [json.loads(line) for line in (folder / EPOCHS).read_text(encoding="utf-8").splitlines()]
     best = epochs[-1] if epochs[-1]["dev_f1"] is None else max(epochs, key=lambda epoch: epoch["dev_f1"] or 0.0)
     recipe, recognizer = Recipe.read(folder / RECIPE), anyner.load(folder)
@@ -200,7 +200,7 @@ def _scored(folder: Path, part: Part) -> dict[str, Any]:
         alone = recognizer.stream(gold, options={"span_classifier_alone": True})
         scored["span_classifier_alone"] = evaluate_documents(gold, list(alone)).to_json()
     return {
-        # what stages of `best` left is named as in a folder called model, not by where it was on the machine
+        # paths to what the stages of `best` left become relative to a folder called model
         "recipe": json.loads(json.dumps(recipe.plain()).replace(str(folder), "model")),
         "training_seconds": round(epochs[-1]["seconds"], 1),
         "training_sentences_per_second": median(epoch["sentences_per_second"] for epoch in epochs),
@@ -214,7 +214,7 @@ def _scored(folder: Path, part: Part) -> dict[str, Any]:
 
 
 def everything(arguments: Namespace) -> None:
-    """All trainings without results, many at once on one GPU."""
+    """Run all trainings without results, many at once on one GPU."""
     missing = [cell for cell in cells() if not results_file(cell, arguments.output).is_file()]
     script = (sys.executable, "benchmarks/matrix.py", "train")
     options = ("--commit", arguments.commit, "-o", arguments.output)
@@ -229,7 +229,7 @@ def _gigabytes(cell: Cell) -> float:
 
 
 def show(arguments: Namespace) -> None:
-    """The names of all trainings."""
+    """List the names of all trainings."""
     for cell in cells():
         print(cell.name)
 
@@ -244,20 +244,20 @@ def main() -> None:
             continue
         if work is attempt:
             own.add_argument("name", help="ARCHITECTURE-CORPUS-ENCODER-QUALITY-seedN")
-            own.add_argument("what", help="a word for what is tried, for the name of the results file")
-            own.add_argument("--set", action="append", default=[], help="KEY=VALUE of the recipe")
+            own.add_argument("what", help="a word for what is tried, used in the name of the results file")
+            own.add_argument("--set", action="append", default=[], help="KEY=VALUE: set a key of the recipe")
             own.add_argument("-o", "--output", default="runs/tried", help="folder of the results files")
             continue
-        own.add_argument("--commit", required=True, help="of the code that is run, to be noted")
+        own.add_argument("--commit", required=True, help="commit of the code that is run, for the record")
         own.add_argument("-o", "--output", default=str(RESULTS), help="folder of the results files")
         if work is train:
             own.add_argument("name", help="ARCHITECTURE-CORPUS-ENCODER-QUALITY-seedN")
             own.add_argument("--keep", help="keep the model in this folder")
             continue
-        own.add_argument("--minutes", type=float, default=1e6, help="for all trainings together")
-        own.add_argument("--lanes", type=int, default=16, help="most trainings at once")
+        own.add_argument("--minutes", type=float, default=1e6, help="time limit for all trainings together")
+        own.add_argument("--lanes", type=int, default=16, help="maximum number of trainings at once")
         own.add_argument("--gigabytes", type=float, default=130, help="GPU memory for all of them")
-        own.add_argument("--runs", default="runs/matrix", help="folder of logs; what is done there is kept")
+        own.add_argument("--runs", default="runs/matrix", help="folder of logs; finished trainings are kept")
     arguments = parser.parse_args()
     arguments.work(arguments)
 

@@ -1,9 +1,9 @@
 """How much memory one long document needs beyond its text and its entities.
 
 Each document is predicted in a process of its own: the model is loaded, a short text warms it up, and the peak of the resident
-memory from there on is taken. What remains of the peak after the text and the entities are subtracted, model and libraries
-among it, must not grow with the document. (The memory right before prediction is told too, but it swings by tens of megabytes
-with what the allocator has just given back, so it is not what the peak is compared with.)
+memory from then on is taken. The peak less the text and the entities, which includes model and libraries, must not grow with
+the document. (The memory right before prediction is reported too, but it varies by tens of megabytes with what the allocator
+has just released, so it is not used as the baseline of the peak.)
 
 python benchmarks/memory.py MODEL -o benchmarks/results/memory-NAME.json
 """
@@ -30,7 +30,7 @@ from anyner.text.words import iterate_words
 
 _SENTENCES = 2000
 _GROWTH = 32 * 2**20
-"""Noise of the allocator and the sampling; a leak of 45 bytes a word would be more."""
+"""Tolerance for noise of the allocator and of sampling; a leak of 45 bytes per word would exceed it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +41,16 @@ class Measured:
     coverage: float
     seconds: float
     baseline_bytes: int
-    """Resident after loading and warming up, with the text in memory."""
+    """Resident memory after loading and warming up, with the text in memory."""
     peak_bytes: int
     text_bytes: int
     entities_bytes: int
     beyond_bytes: int
-    """Peak over the baseline, less the entities."""
+    """Peak less the text and the entities."""
 
 
 def long_text(words: int) -> str:
-    """About so many words of synthetic sentences; the distinct sentences come again and again."""
+    """About this many words of synthetic sentences, repeated as needed."""
     return " ".join(_sentences(words))
 
 
@@ -77,7 +77,7 @@ def entities_bytes(document: Document) -> int:
 
 
 class PeakOf:
-    """The highest resident memory of this process while the block runs, looked at every few milliseconds."""
+    """The highest resident memory of this process while the block runs, sampled every few milliseconds."""
 
     def __enter__(self) -> PeakOf:
         self._process, self._over = psutil.Process(), Event()
@@ -123,8 +123,8 @@ def measure(model: str, words: int, batch_tokens: int) -> Measured:
 
 
 def memory(model: str, words: Sequence[int], batch_tokens: int) -> dict[str, Any]:
-    """Documents of so many words, the first compared with the last."""
-    find(model)  # what is wrong with it is better told here than by the process that would load it
+    """Measures documents of these numbers of words, and compares the first with the last."""
+    find(model)  # fails here rather than in the process that would load it
     documents = [asdict(_measured_apart(model, count, batch_tokens)) for count in words]
     growth = documents[-1]["beyond_bytes"] - documents[0]["beyond_bytes"]
     return {
@@ -137,7 +137,7 @@ def memory(model: str, words: Sequence[int], batch_tokens: int) -> dict[str, Any
 
 
 def _measured_apart(model: str, words: int, batch_tokens: int) -> Measured:
-    """In a new process, so that one document's memory cannot hide in what another left."""
+    """Measures in a new process, so that one document's memory cannot hide in what another left."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
         return process.submit(measure, model, words, batch_tokens).result()
 

@@ -58,7 +58,7 @@ def main() -> None:
     parser.add_argument("model", nargs="?")
     parser.add_argument("corpus", nargs="*")
     parser.add_argument("--trained", type=int, metavar="EPOCHS")
-    parser.add_argument("--most", type=int, default=2000, help="texts that are read, drawn from all")
+    parser.add_argument("--most", type=int, default=2000, help="maximum number of texts, drawn from all")
     parser.add_argument("-o", "--output")
     arguments = parser.parse_args()
     if (arguments.trained is None) == (not arguments.corpus):

@@ -126,7 +126,7 @@ def f1_by_shape(results: Results, path: Path) -> None:
 
 
 def bulk(result: Result, path: Path) -> None:
-    """Rate and memory of one long run of `anyner predict`, by the documents that are done."""
+    """Rate and memory of one long run of `anyner predict`, by documents done."""
     figure, panels = plt.subplots(1, 2, figsize=(7.6, 2.6))
     rates = result["documents_a_second_by_tenths"]
     panels[0].bar(range(1, len(rates) + 1), rates, color=ACCENT, width=0.7)
@@ -162,7 +162,7 @@ PLOTS = (
     ("growth", "", growth),
     ("bulk", "", bulk),
 )
-"""The kind of a results file, what is added to its name, and the plot."""
+"""The kind of a results file, the suffix of the plot's file name, and the plot."""
 
 
 def main() -> None:

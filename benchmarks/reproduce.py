@@ -5,9 +5,9 @@ python benchmarks/reproduce.py speed --encoder minilm --minutes 20     predictio
 python benchmarks/reproduce.py speed biaffine-genia-minilm             only these
 python benchmarks/reproduce.py speed biaffine+contiguous-cadec-minilm  without the layer for fragments
 
-What is timed is the model of `anyner train --data data/CORPUS --architecture A --encoder E --quality fast`, with the encoder in
-the folder of its name. Trainings run in parallel on one GPU; what is done is not run again by a second call. Figures of accuracy
-are made by matrix.py.
+The timed models are those of `anyner train --data data/CORPUS --architecture A --encoder E --quality fast`, with the encoder in
+the folder of its name. Trainings run in parallel on one GPU; a second call skips those that are done. Accuracy is measured by
+matrix.py.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ ENCODERS = {"minilm": 7.0, "mpnet": 23.0}
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A model to be timed."""
+    """A model to time."""
 
     architecture: str
     corpus: str
@@ -68,7 +68,7 @@ class Cell:
         return f"{self.architecture}{'+contiguous' if self.contiguous else ''}-{self.corpus}-{self.encoder}"
 
     def job(self, folder: Path) -> Job:
-        """What a sentence costs in prediction does not depend on the last points of F1, so a short training will do."""
+        """Prediction speed does not depend on the last points of F1, so a short training is enough."""
         data = ("--data", f"data/{self.corpus}", "--architecture", self.architecture, "--encoder", self.encoder)
         head = ("--set", "head.fragments=false") if self.contiguous else ()
         command = (sys.executable, "-m", "anyner", "train", *data, *head, "--quality", "fast", "-o", str(folder / self.name))
@@ -76,7 +76,7 @@ class Cell:
 
 
 def cells(arguments: Namespace) -> list[Cell]:
-    """Those named, or all of the tables with these encoders."""
+    """The models named, or all of the tables with these encoders."""
     if arguments.results:
         return [Cell.named(name) for name in arguments.results]
     encoders = [arguments.encoder] if arguments.encoder else list(ENCODERS)
@@ -89,7 +89,7 @@ def cells(arguments: Namespace) -> list[Cell]:
 
 
 def train(arguments: Namespace) -> None:
-    """Trains a recipe and writes its scores to a results file."""
+    """Train a recipe and write its scores to a results file."""
     import_plugins(arguments.plugin)
     recipe = Recipe.read(arguments.recipe, arguments.set)
     test = None if arguments.dev_only else read_data(recipe.data, recipe.text).test
@@ -108,11 +108,11 @@ def train(arguments: Namespace) -> None:
 
 
 def train_or_resume(recipe: Recipe, folder: Path, listener: Listener | None) -> None:
-    """Continues what an earlier try began; what it completed with this recipe stays as it is.
+    """Resumes a training that was cut short; one that was completed with this recipe is kept as it is.
 
-    A training that is interrupted can be scored by its best epoch so far; the result says how many epochs it had.
+    An interrupted training can be scored by its best epoch so far; the result records its number of epochs.
     """
-    # from the first batch to the end of a training a checkpoint lies beside the model
+    # a training has a checkpoint beside the model from its first batch to its end
     ended = (folder / CONFIG).is_file() and (folder / RECIPE).is_file() and not has_checkpoint(folder)
     if ended and _has_keys(Recipe.read(folder / RECIPE).plain(), recipe.plain()):
         return
@@ -126,7 +126,7 @@ def train_or_resume(recipe: Recipe, folder: Path, listener: Listener | None) -> 
 
 
 def _has_keys(saved: Any, wanted: Any) -> bool:
-    """Whether a saved recipe, in which nothing is open, has what a recipe wants."""
+    """Whether a saved recipe, in which every key is set, has the values that a recipe sets."""
     if isinstance(saved, dict) and isinstance(wanted, dict):
         return all(key in saved and _has_keys(saved[key], value) for key, value in wanted.items())
     return bool(saved == wanted)
@@ -149,13 +149,13 @@ def scored(folder: Path, documents: Sequence[Document] | None, side_by_side: int
         "dev_f1": best["dev_f1"],
         "dev_discontinuous_f1": best.get("dev_discontinuous_f1"),
         "thresholds": best["thresholds"],
-        "peak_gpu_bytes": torch.cuda.max_memory_allocated() or None,  # nothing yet where another process trained it
+        "peak_gpu_bytes": torch.cuda.max_memory_allocated() or None,  # None if another process trained it
     }
     return result if documents is None else {**result, **_on_test(anyner.load(folder), tuple(documents))}
 
 
 def _on_test(recognizer: Recognizer, documents: tuple[Document, ...]) -> dict[str, Any]:
-    """Scores, and how fast the documents were read: once and with all that the first call sets up; speed.py measures better."""
+    """Scores, and a rough rate: one run, including the set-up of the first call. speed.py measures speed properly."""
     gold = with_neighbours(recognizer, documents)
     began = time.perf_counter()
     predicted = list(recognizer.stream(gold))
@@ -170,7 +170,7 @@ def _on_test(recognizer: Recognizer, documents: tuple[Document, ...]) -> dict[st
 
 
 def speed(arguments: Namespace) -> None:
-    """Trains a model for each cell, then times all of them in turn, with nothing beside them."""
+    """Train a model for each cell, then time all of them in turn, with nothing else running."""
     asked, folder = {cell.name: cell for cell in cells(arguments)}, Path(arguments.runs) / "speed"
     limits = {"lanes": arguments.lanes, "gigabytes": arguments.gigabytes, "seconds": 60 * arguments.minutes}
     missing = run_jobs([cell.job(folder) for cell in asked.values()], folder / "logs", **limits)
@@ -199,11 +199,11 @@ def _entrant(model: Path, cell: Cell) -> Entrant:
 
 def _add_train(parser: ArgumentParser) -> None:
     parser.add_argument("recipe")
-    parser.add_argument("--set", action="append", default=[], help="key.sub=value, as `anyner train` takes it")
+    parser.add_argument("--set", action="append", default=[], help="key.sub=value, as in `anyner train`")
     parser.add_argument("--name", help="name of the results file; default: architecture-corpus-encoder-seed")
     parser.add_argument("--dev-only", action="store_true", help="do not score on test: for choosing between variants")
     parser.add_argument("--keep", help="keep the model in this folder; an unfinished one is resumed, a finished one only scored")
-    parser.add_argument("--side-by-side", type=int, default=1, help="number of trainings that share the GPU, to be noted")
+    parser.add_argument("--side-by-side", type=int, default=1, help="number of trainings that share the GPU, for the record")
     parser.add_argument("-o", "--output", default="benchmarks/results")
     add_plugins(parser)
 
@@ -211,10 +211,10 @@ def _add_train(parser: ArgumentParser) -> None:
 def _add_limits(parser: ArgumentParser) -> None:
     parser.add_argument("results", nargs="*", metavar="NAME", help="ARCHITECTURE-CORPUS-ENCODER; default: all of the tables")
     parser.add_argument("--encoder", help="only this encoder; default: all of the tables")
-    parser.add_argument("--minutes", type=float, default=1e6, help="for all trainings together")
-    parser.add_argument("--lanes", type=int, default=16, help="most trainings at once")
+    parser.add_argument("--minutes", type=float, default=1e6, help="time limit for all trainings together")
+    parser.add_argument("--lanes", type=int, default=16, help="maximum number of trainings at once")
     parser.add_argument("--gigabytes", type=float, default=130, help="GPU memory for all of them")
-    parser.add_argument("--runs", default="runs/reproduce", help="folder of logs and models; what is done there is kept")
+    parser.add_argument("--runs", default="runs/reproduce", help="folder of logs and models; finished trainings are kept")
     parser.add_argument("--repeats", type=int, default=5, help="runs of each timing; the fastest counts")
     parser.add_argument("-o", "--output", default=str(RESULTS), help="folder of the results files")
 

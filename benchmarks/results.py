@@ -14,9 +14,9 @@ from anyner.training.config import Recipe
 CORPORA = ("genia", "genia_disc", "cadec", "conll03", "litbank", "wnut17", "bc5cdr", "weibo4")
 """The corpora of the tables over all architectures, in their order."""
 ENCODERS = ("minilm", "mpnet", "uie-nano-zh")
-"""Their encoders."""
+"""The encoders of these tables."""
 JOINING, DISCONTINUOUS = ("biaffine", "locate_label", "diffusion_ner"), ("genia_disc", "cadec")
-"""Architectures that find discontinuous entities as fragments, which a layer joins, and corpora that have some."""
+"""Architectures that need a layer to join fragments into discontinuous entities, and corpora that have such entities."""
 SHAPES = {
     "flat": ("shape", "flat"),
     "nested": ("shape", "nested"),

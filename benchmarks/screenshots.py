@@ -3,7 +3,7 @@
 anyner train --data synthetic --architecture biaffine --encoder from_scratch --set training.epochs=10 -o runs/all-shapes
 anyner evaluate runs/all-shapes synthetic:test --report runs/report.html
 python benchmarks/screenshots.py runs/all-shapes runs/report.html --chromium /usr/bin/chromium
-python benchmarks/screenshots.py --chromium /usr/bin/chromium        those of the web page alone
+python benchmarks/screenshots.py --chromium /usr/bin/chromium        only those of the web page
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TEXT = (
     "Primary human T and B lymphocytes express the IL-2 receptor alpha chain gene."
 )
 FRAGMENTS = ("Primary human", "B lymphocytes")
-"""Of a discontinuous entity that is put together on the page."""
+"""Fragments of a discontinuous entity that is assembled on the page."""
 NOTES = {
     "admission": "Activated T cells were incubated with interleukin-2 for two days.",
     "binding": "Antibodies against the p50 and p65 subunits of NF-kappa B blocked binding.",

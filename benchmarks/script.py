@@ -1,4 +1,4 @@
-"""Shared by the scripts: arguments, what every results file says of itself, and one-line errors instead of tracebacks."""
+"""Shared by the scripts: arguments, the header of every results file, and one-line errors instead of tracebacks."""
 
 from __future__ import annotations
 

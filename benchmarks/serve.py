@@ -1,4 +1,4 @@
-"""What `anyner serve` withstands, and what HTTP costs: a real server, with its clients in a process of their own.
+"""Load tests of `anyner serve` and the overhead of HTTP: a real server, with its clients in a process of their own.
 
 python benchmarks/serve.py
 """
@@ -34,7 +34,7 @@ from anyner.serve.server import raise_file_limit
 MODEL = "general-en"
 _PIP = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
 Answers = list[tuple[int, str]]
-"""Status and body of each request; status 0: none came."""
+"""Status and body of each response; status 0: no response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ async def ask(streams: tuple[asyncio.StreamReader, asyncio.StreamWriter], reques
 
 
 async def all_answers(port: int, requests: Sequence[bytes], connections: int) -> Answers:
-    """Each connection asks again as soon as it is answered."""
+    """Each connection sends the next request as soon as it has a response."""
     waiting, answers = list(enumerate(requests)), dict[int, tuple[int, str]]()
 
     async def client() -> None:
@@ -106,7 +106,7 @@ def answered(port: int, requests: Sequence[bytes], connections: int) -> tuple[An
 
 
 def in_process(work: Callable[..., Any], *arguments: Any) -> Any:
-    """Runs the clients beside the server and this process, not in one of them."""
+    """Runs the clients in a process of their own, neither the server nor this one."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(work, arguments)
 
@@ -116,7 +116,7 @@ def plain(document: anyner.Document) -> dict[str, Any]:
 
 
 def many_requests(number: int, connections: int, different: int, threads: int) -> dict[str, Any]:
-    """Every answer is compared with `predict`."""
+    """Sends many requests and compares every response with `predict`."""
     texts = texts_of(different)
     chosen = [texts[place % different] for place in range(number)]
     with server(threads) as running:
@@ -135,7 +135,7 @@ def many_requests(number: int, connections: int, different: int, threads: int) -
 
 
 def flood(port: int, connections: int, texts: Sequence[str], seconds: float) -> dict[str, int]:
-    """Asks for far more than the queue holds, then goes away."""
+    """Sends far more requests than the queue holds, then disconnects."""
 
     async def flooded() -> dict[str, int]:
         counts = {"full": 0, "answered": 0, "other": 0}
@@ -158,7 +158,7 @@ def flood(port: int, connections: int, texts: Sequence[str], seconds: float) -> 
 
 
 def full_queue(threads: int) -> dict[str, Any]:
-    """Memory after each of several floods, and what the clients that went away leave."""
+    """Memory after each of several floods, and what disconnected clients leave behind."""
     texts = texts_of(1000)
     with server(threads) as running:
         in_process(answered, running.port, [request_of(text) for text in texts[:50]], 4)
@@ -181,7 +181,7 @@ def full_queue(threads: int) -> dict[str, Any]:
 
 
 def stopped_under_load(port: int, pid: int, connections: int, texts: Sequence[str]) -> int:
-    """Requests, all sent before the signal, that got no answer."""
+    """The number of requests sent before the signal that got no response."""
 
     async def asked() -> int:
         streams = [await asyncio.open_connection("127.0.0.1", port) for _ in range(connections)]
@@ -200,7 +200,7 @@ def stop(threads: int) -> dict[str, Any]:
 
 
 def patience(port: int, idle: int, slow: int, seconds: float) -> int:
-    """Opens connections that say nothing, and bodies that do not end; how many could be opened."""
+    """Opens idle connections and ones with unfinished bodies; returns how many could be opened."""
     raise_file_limit()
 
     async def opened() -> int:
@@ -242,14 +242,14 @@ def slow_clients(idle: int, slow: int, threads: int) -> dict[str, Any]:
 
 
 def throughput(number: int, each: int, connections: int, rounds: int, threads: int) -> dict[str, Any]:
-    """Served and streamed in turn, so that a busy machine slows down both; and the CPU time of both, which it leaves alone."""
+    """Serves and streams in turn, so that a busy machine slows down both, and measures CPU time, which does not depend on it."""
     texts = texts_of(number)
     requests = [request_of(texts[first : first + each]) for first in range(0, number, each)]
     model = anyner.load(MODEL, device="cpu", threads=threads)
     list(model.stream(texts))
     wall, cpu = list[tuple[float, float]](), list[tuple[float, float]]()
     with server(threads) as running:
-        in_process(answered, running.port, requests, connections)  # words that were met before are cut into pieces faster
+        in_process(answered, running.port, requests, connections)  # warm-up: words seen before are tokenized faster
         for _ in range(rounds):
             before = sum(running.process.cpu_times()[:2])
             answers, seconds = in_process(answered, running.port, requests, connections)
@@ -274,13 +274,13 @@ def throughput(number: int, each: int, connections: int, rounds: int, threads: i
 
 
 def overhead(number: int) -> dict[str, Any]:
-    """Lone requests, each text served and predicted in turn, in two processes."""
+    """Single requests: each text is served and predicted in turn, in two processes."""
     texts, waited, ran = texts_of(number), list[float](), list[float]()
     model = anyner.load(MODEL, device="cpu", threads=1)
 
     async def timed(running: Running) -> None:
         streams = await asyncio.open_connection("127.0.0.1", running.port)
-        for text in [*texts[:20], *texts]:  # the first warm both up
+        for text in [*texts[:20], *texts]:  # the first ones warm both up
             request, began = request_of(text), time.perf_counter()
             status, _ = await ask(streams, request)
             waited.append(time.perf_counter() - began)
@@ -300,7 +300,7 @@ def overhead(number: int) -> dict[str, Any]:
 
 
 def schema_run(examples: int) -> dict[str, Any]:
-    """Requests made up from the OpenAPI schema. What fits the schema may name no label of the model: that check is left out."""
+    """Requests generated from the OpenAPI schema. A valid one may name labels that the model lacks: that check is left out."""
     with server(1) as running:
         url = f"http://127.0.0.1:{running.port}/openapi.json"
         options = ["--max-examples", str(examples), "--exclude-checks", "positive_data_acceptance", "--no-color", "--seed", "1"]
@@ -313,7 +313,7 @@ def schema_run(examples: int) -> dict[str, Any]:
 
 
 def size() -> dict[str, Any]:
-    """What the extra installs beside the rest, and the whole light installation with it, bundled models included."""
+    """What the extra adds, and the size of the whole light installation with it, bundled models included."""
     packages = {name: _installed(f"{ROOT}{name}") for name in ("", "[serve]")}
     added = sorted(packages["[serve]"] - packages[""])
     return {
@@ -324,7 +324,7 @@ def size() -> dict[str, Any]:
 
 
 def _megabytes(*what: str) -> float:
-    """Of what pip installs into an empty folder."""
+    """Size of what pip installs into an empty folder."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([*_PIP, "--no-compile", "--target", folder, *what], check=True, capture_output=True)
         return round(sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file()) / 1e6, 2)
@@ -354,7 +354,7 @@ PARTS: dict[str, Callable[[], dict[str, Any]]] = {
 
 def main() -> None:
     parser = parser_of(__doc__)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="default: all; the others are kept from the last run")
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="default: all; results of the other parts are kept")
     parser.add_argument("-o", "--output", default=str(RESULTS / "serve.json"))
     arguments = parser.parse_args()
     path = Path(arguments.output)

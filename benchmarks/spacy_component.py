@@ -1,4 +1,4 @@
-"""The spaCy component beside the library: the same entities on synthetic texts, and the rate of `nlp.pipe` over that of `stream`.
+"""The spaCy component and the library: the same entities on synthetic texts, and the rate of `nlp.pipe` over that of `stream`.
 
 Both read the same texts on one core, part by part in turn, and the median of all ratios counts.
 
@@ -21,7 +21,7 @@ from anyner.errors import AnynerError
 from anyner.integrations.spacy import SpacyComponent
 
 PART = 100
-"""Texts that are timed at once: the speed of a machine with other work changes within seconds."""
+"""Texts that are timed at once; few, because the speed of a busy machine changes within seconds."""
 
 
 def pipeline(model: str) -> tuple[Any, SpacyComponent]:
@@ -41,7 +41,7 @@ def compared(model: str, texts: list[str], runs: int) -> dict[str, Any]:
     found = list(nlp.pipe(texts))
     different = sum(doc._.anyner != document.entities for doc, document in zip(found, predicted, strict=True))
     if different:
-        raise AnynerError(f"{different} of {len(texts)} texts have other entities")
+        raise AnynerError(f"{different} of {len(texts)} texts have different entities")
     parts = [slice(start, start + PART) for start in range(0, len(texts), PART)] * runs
     times = [(seconds(nlp.pipe(texts[part])), seconds(component.recognizer.stream(texts[part]))) for part in parts]
     ratios = sorted(stream / pipe for pipe, stream in times)
@@ -59,12 +59,12 @@ def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("model")
     parser.add_argument("--texts", type=int, default=1000, help="synthetic texts")
-    parser.add_argument("--runs", type=int, default=3, help="over all texts")
+    parser.add_argument("--runs", type=int, default=3, help="runs over all texts")
     parser.add_argument("-o", "--output", default=str(RESULTS / "spacy.json"))
     arguments = parser.parse_args()
     result = {**header("spacy"), "model": arguments.model, "spacy": spacy.__version__}
     result |= compared(arguments.model, [document.text for document in synthetic(arguments.texts)], arguments.runs)
-    print(f"{result['rate_over_stream']} of the rate of stream, the same entities")
+    print(f"{result['rate_over_stream']} times the rate of stream, with the same entities")
     write_result(result, arguments.output)
 
 

@@ -1,9 +1,9 @@
 """How fast a model predicts, as ratios within one run on the same documents.
 
-device ratio      encoder + head, tensors ready, to proposals, over the encoder alone
-end to end        documents in, documents out, in sentences a second
-end-to-end ratio  the same over tokenising and encoding the documents
-over torch        rates of the other runtimes on a CPU, all documents at once and the first 200 one by one, where there is a graph
+device ratio      time of encoder + head from prepared tensors to proposals, over that of the encoder alone
+end to end        from documents to documents, in sentences per second
+end-to-end ratio  time of the same, over that of tokenising and encoding the documents
+over torch        rates of the other runtimes on a CPU, all documents at once and the first 200 one by one, if there is a graph
 
 python benchmarks/speed.py MODEL CORPUS -o benchmarks/results/speed-NAME.json
 """
@@ -36,9 +36,9 @@ from anyner.storage.graph import graph_of
 from anyner.storage.load import find
 
 ONE_BY_ONE = 200
-"""Documents that are read one by one."""
+"""Number of documents that are read one by one."""
 DEVICE_TOKENS = 65_536
-"""Batches for the device ratio are this large, so that the device and not the launching of its kernels is measured."""
+"""Batches for the device ratio are this large, so that computation is measured and not the launch of kernels."""
 
 
 def device_batches(recognizer: Recognizer, documents: tuple[Document, ...], tokens: int) -> list[Batch]:
@@ -60,24 +60,24 @@ def with_neighbours(recognizer: Recognizer, documents: tuple[Document, ...]) -> 
 
 @dataclass(frozen=True, slots=True)
 class Entrant:
-    """A model to be timed on documents; `corpus` is what these are called."""
+    """A model to time on documents; `corpus` is their name."""
 
     recognizer: Recognizer
     documents: tuple[Document, ...]
     corpus: str
     batch_tokens: int | None = None
-    """As prediction chooses unless given."""
+    """Default: as prediction chooses."""
 
 
 def speeds(entrants: Sequence[Entrant], repeats: int) -> list[dict[str, Any]]:
-    """The speed of each, timed in rounds: what slows the machine down for a while meets all of them alike."""
+    """The speed of each, timed in rounds, so that a temporary slowdown of the machine affects all of them alike."""
     works = [_works(entrant) for entrant in entrants]
     fastest = iter(in_rounds([work for own in works for work in own], repeats))
-    return [_told(entrant, *islice(fastest, len(own))) for entrant, own in zip(entrants, works, strict=True)]
+    return [_result(entrant, *islice(fastest, len(own))) for entrant, own in zip(entrants, works, strict=True)]
 
 
 def in_rounds(works: Sequence[Callable[[], object]], repeats: int, clock: str = "perf_counter") -> list[float]:
-    """The fastest of several runs of each, in seconds: what it needs when nothing disturbs it. A first round is not counted."""
+    """The fastest of several runs of each, in seconds: its time without interference. The first round is a warm-up."""
     rounds = [[_seconds(work, clock) for work in works] for _ in range(repeats + 1)]
     return [min(times) for times in zip(*rounds[1:], strict=True)]
 
@@ -92,7 +92,7 @@ def _seconds(work: Callable[[], object], clock: str) -> float:
 
 
 def _works(entrant: Entrant) -> list[Callable[[], object]]:
-    """Encoding, encoding to proposals, tokenising and encoding, all from documents to documents."""
+    """What is timed: encoding, encoding to proposals, tokenising and encoding, documents to documents."""
     recognizer, tokens = entrant.recognizer, _batch_tokens(entrant)
     documents = with_neighbours(recognizer, entrant.documents)
     model, decoding, draw = recognizer.model.eval(), recognizer.decoding(), recognizer.runtime.draw
@@ -119,7 +119,7 @@ def _works(entrant: Entrant) -> list[Callable[[], object]]:
     ]
 
 
-def _told(
+def _result(
     entrant: Entrant, encoder_alone: float, to_proposals: float, tokenise_and_encode: float, end_to_end: float
 ) -> dict[str, Any]:
     config, number = entrant.recognizer.config, len(entrant.documents)
@@ -142,7 +142,7 @@ def _told(
 
 
 def runtimes(ways: Mapping[str, Recognizer], documents: tuple[Document, ...], repeats: int) -> dict[str, Any]:
-    """The ways to run one model on a CPU, timed in turn, in seconds of the processor: other processes count less."""
+    """One model with each runtime on a CPU, timed in turn, in CPU seconds: other processes affect them less."""
     documents = with_neighbours(ways["torch"], documents)
     few = documents[:ONE_BY_ONE]
     works: list[Callable[[], object]] = [partial(_at_once, way, documents) for way in ways.values()]
@@ -185,8 +185,8 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--batch-tokens", type=int, help="default: as prediction chooses")
-    parser.add_argument("--most", type=int, help="documents that are read, drawn from all; default: all")
-    parser.add_argument("--runtimes", action="store_true", help="compare the runtimes on a CPU, and nothing else")
+    parser.add_argument("--most", type=int, help="maximum number of documents, drawn from all; default: all")
+    parser.add_argument("--runtimes", action="store_true", help="only compare the runtimes on a CPU")
     parser.add_argument("--repeats", type=int, default=5, help="runs of each timing; the fastest counts")
     parser.add_argument("-o", "--output")
     add_plugins(parser)

@@ -1,4 +1,4 @@
-"""From the command to the entities: seconds and memory of `anyner predict TEXT` in a new process, both runtimes in turn.
+"""Start-up: seconds and memory of `anyner predict TEXT` in a new process, both runtimes in turn.
 
 python benchmarks/start.py -o benchmarks/results/start.json
 """
@@ -17,7 +17,7 @@ from anyner.errors import AnynerError
 TEXT = "Angela Merkel met executives of Siemens in Munich on Tuesday."
 RUNTIMES = ("onnx", "torch")
 HEAVY = ("torch", "transformers")
-# By a small process: Linux counts the memory of the one that starts another as that of the other.
+# Measured by a small process: on Linux, the peak of a process includes the memory of the one that started it.
 WATCHED = """
 import resource, subprocess, sys, time
 began = time.perf_counter()
@@ -30,7 +30,7 @@ print(time.perf_counter() - began, resource.getrusage(resource.RUSAGE_CHILDREN).
 class Start:
     seconds: float
     megabytes: float
-    """Peak of the process."""
+    """Peak memory of the process."""
 
 
 def started(model: str, runtime: str) -> Start:
@@ -52,9 +52,9 @@ def imported(model: str) -> list[str]:
 
 def measured(model: str, rounds: int) -> dict[str, Any]:
     for runtime in RUNTIMES:
-        started(model, runtime)  # files are in the system's cache from now on
+        started(model, runtime)  # fills the file cache of the system
     starts = [{runtime: started(model, runtime) for runtime in RUNTIMES} for _ in range(rounds)]
-    # of each runtime its fastest start: whatever else runs on the machine only adds to it
+    # the fastest start of each runtime: other load on the machine only adds to it
     fastest = {runtime: min(one[runtime].seconds for one in starts) for runtime in RUNTIMES}
     return {
         "model": model,
@@ -68,7 +68,7 @@ def measured(model: str, rounds: int) -> dict[str, Any]:
 
 def main() -> None:
     parser = parser_of(__doc__)
-    parser.add_argument("--rounds", type=int, default=7, help="the fastest counts, of memory the most")
+    parser.add_argument("--rounds", type=int, default=7, help="runs of each; the fastest and the largest memory count")
     parser.add_argument("-o", "--output")
     arguments = parser.parse_args()
     models = [measured(model, arguments.rounds) for model in ("general-en", "biomed-en")]

@@ -55,9 +55,9 @@ _TABLE = re.compile(r"(<!-- table: (\w+)((?: [^\s=]+=[^\s=]+)*) -->\n).*?(<!-- e
 _TEXTS = re.compile(r"(<!-- texts: (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _NOTHING = "No results yet.\n"
 SECOND = "second-freeze"
-"""Folder of the cells of the matrix that were trained by rules frozen later. They become the matrix when they are complete."""
+"""Folder of the matrix cells that were trained with rules frozen later; they replace the matrix when they are complete."""
 FEW = 100
-"""Training sentences of the table of few."""
+"""Number of training sentences in the table of few sentences."""
 Row = Mapping[str, str]
 Found = TypeVar("Found")
 
@@ -279,7 +279,7 @@ TABLES: Mapping[str, Table] = {
 
 
 def mean_and_spread(f1: list[float]) -> str:
-    """Mean in percent, standard deviation and number of seeds; of one seed its score alone."""
+    """Mean in percent, standard deviation and number of seeds; just the score if there is one seed."""
     if len(f1) < 2:
         return "".join(percent(one, 1) for one in f1)
     return f"{percent(mean(f1), 1)} ± {percent(stdev(f1), 1)} ({len(f1)})"
@@ -323,7 +323,7 @@ def yardstick(results: Results) -> list[Row]:
 
 
 def freezes(results: Results) -> list[Row]:
-    """What changed rules give, over the seeds that were trained by both: those of the matrix, and those frozen after them."""
+    """The effect of changed rules, over the seeds trained with both: the rules of the matrix, and those frozen later."""
     first, second = scored(results), scored(read_results(RESULTS / SECOND))
     rows: list[Row] = []
     for architecture, encoder, corpus in sorted(second, key=lambda key: (_place(key[2]), key[0])):
@@ -340,7 +340,7 @@ def freezes(results: Results) -> list[Row]:
 
 
 def few_sentences(results: Results) -> list[Row]:
-    """Strict F1 from few sentences: of every architecture, the yardstick, and a token classifier of Hugging Face."""
+    """Strict F1 from few sentences: of every architecture, the yardstick, and a Hugging Face token classifier."""
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
     for _, result in results:
         if result["what"] == "matrix" and result["cell"]["sentences"] == FEW:
@@ -356,7 +356,7 @@ def few_sentences(results: Results) -> list[Row]:
 
 
 def qualities(results: Results) -> list[Row]:
-    """What more work and a larger encoder give, for the architecture that is best on dev."""
+    """The effect of quality `best` and of a larger encoder, for the architecture that is best on dev."""
     listed = list(results)
     standard, best = scored(listed), scored(listed, quality="best")
     compared = {(architecture, corpus) for architecture, encoder, corpus in (*standard, *best) if encoder == "mpnet"}
@@ -371,7 +371,7 @@ def qualities(results: Results) -> list[Row]:
 
 
 def methods(results: Results) -> list[Row]:
-    """What each published method gives alone, what it gives as we train it, and what the span classifier in it gives alone."""
+    """F1 of each published method alone, with our default settings, and of its span classifier alone."""
     listed = list(results)
     default, paper = scored(listed), scored(listed, "paper")
     rows: list[Row] = []
@@ -379,13 +379,13 @@ def methods(results: Results) -> list[Row]:
         own, published = default[architecture, encoder, corpus], paper[architecture, encoder, corpus]
         alone = [run["span_classifier_alone"] for run in own if "span_classifier_alone" in run]
         cells = {"preset: paper": _f1(run["test"] for run in published), "preset: default": _f1(run["test"] for run in own)}
-        told = {"architecture": architecture, "corpus": corpus, "encoder": encoder}
-        rows.append({**told, **cells, "its span classifier alone": _f1(alone)})
+        about = {"architecture": architecture, "corpus": corpus, "encoder": encoder}
+        rows.append({**about, **cells, "its span classifier alone": _f1(alone)})
     return rows
 
 
 def fragments(results: Results) -> list[Row]:
-    """What the layer for discontinuous entities gives to architectures that predict spans."""
+    """The effect of the layer for discontinuous entities on architectures that predict spans."""
     listed = list(results)
     default, without = scored(listed), scored(listed, "contiguous")
     times = {"device ratio without": timed(listed, "contiguous"), "device ratio with": timed(listed)}
@@ -394,13 +394,13 @@ def fragments(results: Results) -> list[Row]:
         off, on = without[architecture, encoder, corpus], default[architecture, encoder, corpus]
         discontinuous = [f1 for run in on if (f1 := slice_f1(*SHAPES["discontinuous"], run)) is not None]
         cells = {"without": _f1(run["test"] for run in off), "with": _f1(run["test"] for run in on)}
-        told = {"corpus": corpus, "architecture": architecture, "encoder": encoder}
+        about = {"corpus": corpus, "architecture": architecture, "encoder": encoder}
         key = (architecture, encoder, corpus)
         cost = {
             name: f"{own[key]['device_ratio']:.2f}" if key in own and key in times["device ratio without"] else ""
             for name, own in times.items()
         }
-        rows.append({**told, **cells, "discontinuous": mean_and_spread(discontinuous), **cost})
+        rows.append({**about, **cells, "discontinuous": mean_and_spread(discontinuous), **cost})
     return rows
 
 
@@ -440,7 +440,7 @@ def device_ratios(results: Results) -> list[Row]:
 
 
 def timing_noise(results: Results) -> list[Row]:
-    """Tokenising and encoding is the same work beside every architecture: its longest time over its shortest."""
+    """Tokenising and encoding is the same work for every architecture: its longest time over its shortest."""
     found: dict[tuple[str, str], list[float]] = defaultdict(list)
     for (_, encoder, corpus), one in timed(results).items():
         found[encoder, corpus].append(one["tokenise_and_encode_seconds"])
@@ -497,7 +497,7 @@ def texts(model: str, results: Results) -> str:
 
 
 def filled(page: str, results: Results) -> str:
-    """The page with every marked table and text written anew."""
+    """The page with every marked table and text regenerated."""
     listed = list(results)
 
     def written(found: re.Match[str]) -> str:

@@ -1,10 +1,10 @@
-"""A plain token classifier of Hugging Face, to compare with: one BIO tag for each word's first piece, nothing else.
+"""A plain Hugging Face token classifier as a baseline: one BIO tag for each word's first piece, nothing else.
 
 python benchmarks/token_classifier.py ENCODER CORPUS --sentences 100 --seed 0 -o benchmarks/results/token-classifier-NAME.json
 
-ENCODER is a folder that AutoModelForTokenClassification reads, CORPUS one with train and test files. `--sentences` draws so many
-training sentences with the seed. Batches of 8, a learning rate of 1e-4 that falls to 0, 15 epochs, the last of which counts; dev
-is not used. It is for flat entities: of two that overlap it learns the first.
+ENCODER is a folder that AutoModelForTokenClassification reads, CORPUS one with train and test files. `--sentences` is the number
+of training sentences to draw with the seed. Batches of 8; a learning rate of 1e-4 with warm-up and linear decay; 15 epochs, of
+which the last is scored; dev is not used. It is for flat entities: of two that overlap it learns the first.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from anyner.evaluation.evaluate import evaluate_documents
 
 BATCH, RATE, EPOCHS, MOST_PIECES = 8, 1e-4, 15, 500
 IGNORED = -100
-"""Tag of pieces that count for nothing."""
+"""Tag of pieces that the loss ignores."""
 
 
 def tags_of(document: Document) -> list[str]:
@@ -39,7 +39,7 @@ def tags_of(document: Document) -> list[str]:
 
 
 def entities_of(document: Document, tags: Sequence[str]) -> list[Entity]:
-    """The entities that tags of the words describe; an I- tag that goes on nothing begins one."""
+    """The entities that tags of the words describe; an I- tag that continues nothing begins one."""
     words, found = document.words or (), list[tuple[str, int, int]]()
     for place, tag in enumerate(tags):
         kind, _, label = tag.partition("-")
@@ -53,7 +53,7 @@ def entities_of(document: Document, tags: Sequence[str]) -> list[Entity]:
 def encoded(
     documents: Sequence[Document], tokenizer: Any, number: dict[str, int]
 ) -> list[tuple[list[int], list[int], list[int]]]:
-    """Pieces, their tags, and of each piece the word it begins, or -1."""
+    """Pieces, their tags, and the word that each piece begins, or -1."""
     rows = []
     for document in documents:
         words = [document.text[start:end] for start, end in document.words or ()]
@@ -85,7 +85,7 @@ def main() -> None:
     parser.add_argument("encoder")
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--sentences", type=int)
-    parser.add_argument("--test-sentences", type=int, help="the first ones only")
+    parser.add_argument("--test-sentences", type=int, help="score only the first N test sentences")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("-o", "--output")
     arguments = parser.parse_args()

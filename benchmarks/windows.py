@@ -2,8 +2,8 @@
 
 python benchmarks/windows.py general-en data/conll03 -o windows-general-en.json
 
-Sentences of one `doc` are joined by line breaks, and all documents once more into one long text. Predictions are compared with
-those of the largest window, and with the gold.
+Sentences of one `doc` are joined by line breaks; in a second run, all documents are joined into one long text. Predictions are
+compared with those of the largest window and with gold.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def main() -> None:
     parser.add_argument("model", help="folder of a trained model, or the name of a bundled one")
     parser.add_argument("corpus", help="folder with a test file")
     parser.add_argument("--device", default=None)
-    parser.add_argument("-o", "--output", required=True, help="results file, in benchmarks/results unless it names a folder")
+    parser.add_argument("-o", "--output", required=True, help="results file; a bare name goes to benchmarks/results")
     arguments = parser.parse_args()
     began_with = header("windows")
     documents = anyner.read(str(next(iter(sorted(Path(arguments.corpus).glob("test.*")))))).documents

@@ -1,4 +1,4 @@
-"""What all tests share: no network, one thread, and a tiny trained model."""
+"""Shared by all tests: no network, one thread, and a tiny trained model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 
-# `make test` judges a change, so it takes the repeatable one: no luck. Whoever runs pytest by hand looks for new cases.
+# `make test` takes the repeatable profile, so that its result depends on the code alone; plain pytest looks for new cases.
 settings.register_profile("quick", max_examples=40, deadline=None)
 settings.register_profile("repeatable", max_examples=20, deadline=None, derandomize=True)
 settings.load_profile("quick")
@@ -29,7 +29,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def checkpoint_every(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Makes trainings of this process write a checkpoint every so many steps, not every five minutes."""
+    """Makes trainings of this process write a checkpoint every N steps instead of every five minutes."""
     from anyner.training.loop import Trainer
 
     return lambda steps: monkeypatch.setattr(Trainer, "_checkpoint_due", lambda trainer: trainer.place.step % steps == 0)
@@ -37,7 +37,7 @@ def checkpoint_every(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def export_after_training() -> Iterator[Callable[..., None]]:
-    """What a training does at its end; left out here, as an export takes longer than most trainings of tests."""
+    """The export at the end of a training; disabled in tests, as it takes longer than most of their trainings."""
     from anyner import api
 
     real = api._add_graph
@@ -48,7 +48,7 @@ def export_after_training() -> Iterator[Callable[..., None]]:
 
 @pytest.fixture(scope="session")
 def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model folder: biaffine on a small fresh encoder, trained a few seconds on the contiguous synthetic corpus."""
+    """A model folder: biaffine on a small encoder from scratch, trained for a few seconds on the contiguous synthetic corpus."""
     import torch
 
     import anyner

@@ -110,18 +110,18 @@ def test_evaluate_attaches_neighbours_for_a_model_that_reads_them(trained: Path,
 
 
 def test_wrong_arguments_are_told_in_one_line(tmp_path: Path) -> None:
-    with pytest.raises(AnynerError, match=r"evaluate takes documents, not the file they are in"):
+    with pytest.raises(AnynerError, match=r"documents: expected documents, got a file name"):
         anyner.evaluate(None, "test.jsonl")  # type: ignore[arg-type]
-    with pytest.raises(AnynerError, match=r"changes are a list of key\.sub=value"):
+    with pytest.raises(AnynerError, match=r"changes: expected a list of key\.sub=value"):
         anyner.train("recipe.yaml", tmp_path, "training.epochs=1")
-    with pytest.raises(AnynerError, match="a recipe is a YAML file, a dict or a Recipe, got int"):
+    with pytest.raises(AnynerError, match="recipe: expected a YAML file, a dict or a Recipe, got int"):
         anyner.train(1, tmp_path)  # type: ignore[arg-type]
-    with pytest.raises(AnynerError, match=r"evaluate takes a model as anyner\.load gives it, got str"):
+    with pytest.raises(AnynerError, match=r"recognizer: expected a model from anyner\.load, got str"):
         anyner.evaluate("general-en", [Document("x")])  # type: ignore[arg-type]
-    with pytest.raises(AnynerError, match="documents come in a list, got one Document"):
+    with pytest.raises(AnynerError, match="documents: expected a list of documents, got Document"):
         anyner.write(Document("x"), tmp_path / "x.jsonl", "jsonl")  # type: ignore[arg-type]
-    with pytest.raises(AnynerError, match="document 2 is no Document but str"):
+    with pytest.raises(AnynerError, match="document 2: expected Document, got str"):
         anyner.write([Document("x"), "y"], tmp_path / "x.jsonl", "jsonl")  # type: ignore[list-item]
     assert not (tmp_path / "x.jsonl").exists()
-    with pytest.raises(AnynerError, match="not by NoneType"):
+    with pytest.raises(AnynerError, match="got NoneType"):
         anyner.load(None)  # type: ignore[arg-type]

@@ -184,7 +184,7 @@ def test_the_json_form_holds_what_is_set_and_nothing_else() -> None:
     assert full == {"id": "i", "text": "a", "entities": [], "doc": "d", "sentence": 0, "labels": ["A", "Z"], "coverage": 0.5}
 
 
-def test_predictions_that_only_a_white_space_word_told_apart_become_the_better_one() -> None:
+def test_predictions_that_only_a_white_space_word_separated_become_the_better_one() -> None:
     document = Document.from_words(["left", "\u2028", "knee"])
     apart = Entity("BodyPart", ((0, 4), (7, 11)), 0.9)
     whole = Entity("BodyPart", ((0, 11),), 0.4)
@@ -193,7 +193,7 @@ def test_predictions_that_only_a_white_space_word_told_apart_become_the_better_o
 
 
 @pytest.mark.parametrize("fragments", [(0, 5), 5, None, "ab", ((0.5, 5),), ((0, 1, 2),), (("0", "5"),)])
-def test_fragments_of_anything_else_are_told(fragments: Any) -> None:
+def test_fragments_of_anything_else_are_refused(fragments: Any) -> None:
     with pytest.raises(InvalidInputError, match="fragment"):
         Entity("A", fragments)
 
@@ -204,16 +204,16 @@ def test_whole_numbers_of_other_kinds_are_whole_numbers() -> None:
 
 
 @pytest.mark.parametrize("words", [((0,),), (("a", "b"),), (1, 2), 3])
-def test_words_of_anything_else_are_told(words: Any) -> None:
-    with pytest.raises(InvalidInputError, match="words are pairs of whole numbers"):
+def test_words_of_anything_else_are_refused(words: Any) -> None:
+    with pytest.raises(InvalidInputError, match="words: expected pairs of whole numbers"):
         Document("abc", words=words)
 
 
 def test_entities_are_entities() -> None:
-    with pytest.raises(InvalidInputError, match="entities are Entity objects, got str"):
+    with pytest.raises(InvalidInputError, match="entities: expected Entity objects, got str"):
         Document("abc", ("X",))  # type: ignore[arg-type]
 
 
 def test_a_text_is_a_str() -> None:
-    with pytest.raises(InvalidInputError, match="a text is a str, got NoneType"):
+    with pytest.raises(InvalidInputError, match="text: expected str, got NoneType"):
         Document(None)  # type: ignore[arg-type]

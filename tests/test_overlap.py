@@ -177,7 +177,7 @@ def test_many_entities_take_near_linear_time() -> None:
         assert nesting_depth([item.fragments for item in items])[1:] == [1] * count
         return time.process_time() - began
 
-    # a busy machine slows down now the one, now the other; with quadratic time it would be 400 times each time
+    # a busy machine slows down now one, now the other; quadratic time would give a factor of 400 every time
     assert any(seconds(40_000) < 60 * min(seconds(2_000) for _ in range(2)) for _ in range(3))
 
 

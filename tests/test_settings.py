@@ -1,4 +1,4 @@
-"""Settings are frozen; what is wrong with them is told in one line that names the key."""
+"""Settings are frozen; errors in them are one line that names the key."""
 
 from typing import Any
 
@@ -42,17 +42,17 @@ def test_of_builds_from_plain_data_and_from_nothing() -> None:
         ({"rate": "fast\nvery"}, "got 'fast\\nvery'"),
         ({"rate": None}, "got None"),
         ({"inner": 5}, "'inner': "),
-        ({"rate": 10}, "x.yaml: 'the settings': the rate is too high"),
+        ({"rate": 10}, "x.yaml: the rate is too high"),
         ({"inner": {"size": 0}, "rate": "x"}, "(and 1 more)"),
     ],
 )
 def test_errors_are_one_line_and_name_the_key(plain: dict[str, object], message: str) -> None:
     with pytest.raises(AnynerError) as caught:
         Outer.of(plain, "x.yaml")
-    told = str(caught.value)
-    assert message in told
-    assert told.startswith("x.yaml: ")
-    assert "\n" not in told
+    error = str(caught.value)
+    assert message in error
+    assert error.startswith("x.yaml: ")
+    assert "\n" not in error
     assert caught.value.__suppress_context__
 
 
@@ -78,7 +78,7 @@ def test_a_misspelt_key_gets_the_closest_one_of_its_own_group(plain: dict[str, o
     assert str(caught.value) == message
 
 
-def test_a_required_key_that_is_misspelt_is_told_as_that() -> None:
+def test_a_misspelt_required_key_is_reported_as_misspelt() -> None:
     class Needy(Settings):
         needed: int
 
@@ -110,7 +110,7 @@ class Numbers(Settings):
 
 
 @pytest.mark.parametrize("plain", [{"count": True}, {"rate": False}, {"rate": float("inf")}, {"rate": float("nan")}])
-def test_yes_and_infinity_are_no_numbers(plain: dict[str, object]) -> None:
+def test_yes_and_infinity_are_not_numbers(plain: dict[str, object]) -> None:
     with pytest.raises(AnynerError, match=r"expected a number|finite"):
         Numbers.of(plain, "here")
 

@@ -41,7 +41,7 @@ from papers.swap import Swapped, swap
 
 STEPS, SPANS = (1, 2, 5, 10, 20), (10, 20, 30, 60, 120, 180)
 SWAP_AFTER = (0.0, 0.05, 0.2, 0.4, 0.6, 0.8, 1.0)
-"""Shares of all steps of noise."""
+"""Amounts of noise in the swap test, as shares of all steps."""
 BATCH = 64
 Documents = tuple[Document, ...]
 
@@ -61,7 +61,7 @@ def sweep(arguments: Namespace) -> None:
 
 
 def point(recognizer: Recognizer, documents: Documents, spans: int, steps: int) -> dict[str, Any]:
-    """F1 and speed with so many spans and denoising steps."""
+    """F1 and speed with this many spans and denoising steps."""
     bare = [document.with_entities(()) for document in documents]
     options = {"spans": spans, "steps": steps}
     list(recognizer.stream(bare[:BATCH], options=options))  # warm up
@@ -73,7 +73,7 @@ def point(recognizer: Recognizer, documents: Documents, spans: int, steps: int) 
 
 
 def over_seeds(model: str, documents: Documents, count: int) -> dict[str, Any]:
-    """F1 with other noise in prediction."""
+    """F1 with different noise in prediction."""
     f1 = []
     for seed in range(count):
         recognizer = anyner.load(model, runtime="torch")
@@ -144,7 +144,7 @@ def main() -> None:
     own = commands.add_parser("sweep", help="F1 and speed by spans, steps and noise; the swap test")
     own.add_argument("model")
     own.add_argument("corpus")
-    own.add_argument("--seeds", type=int, default=5, help="seeds of the noise")
+    own.add_argument("--seeds", type=int, default=5, help="number of seeds of the noise")
     own.add_argument("--spans", type=int, nargs="+", default=SPANS)
     own.add_argument("--steps", type=int, nargs="+", default=STEPS)
     own.add_argument("-o", "--output")

@@ -3,7 +3,7 @@
 stage     how far the regressor moves boundaries (Figure 3), strict F1 by length, with the lengths that no seed had in training
           marked (Table 2: leave gaps in `head.lengths`), and the number of proposals for each gold entity
 lengths   strict F1 of groups of models by length of entities (Table 3); the first group is compared with each other one
-holdout   splits a training corpus in two by documents, for choices that dev is not fit for
+holdout   splits a training corpus in two by documents, for choices that should not be made on dev
 
 python benchmarks/papers/locate_label.py stage MODEL CORPUS -o benchmarks/results/locate-label-NAME.json
 python benchmarks/papers/locate_label.py lengths full=runs/a0,runs/a1 'without filter=runs/b0,runs/b1' --corpus test.jsonl
@@ -44,14 +44,14 @@ sys.path.append(str(Path(__file__).resolve().parent.parent))
 from script import header, parser_of, run, write_result
 
 FARTHEST, LONGEST = 4, 20
-"""Where the paper's figure and table end: larger values count as these."""
+"""The last values in the paper's figure and table; larger ones are counted with them."""
 BATCH = 64
 LENGTH_GROUPS = {
     "all": (1, None), "1-4": (1, 4), "5-9": (5, 9), "5+": (5, None), "10+": (10, None), "11-20": (11, 20), "21+": (21, None)
 }  # fmt: skip
 """The paper's groups of lengths (its Table 3), 5+, and those of `anyner evaluate` beyond ten words."""
 BLOCK = 50
-"""A corpus without `doc` is held out in blocks of so many neighbouring documents."""
+"""A corpus without `doc` is held out in blocks of this many neighbouring documents."""
 Documents = tuple[Document, ...]
 
 
@@ -236,14 +236,14 @@ def main() -> None:
     own = commands.add_parser("lengths", help="groups of models by length of entities")
     own.add_argument("groups", nargs="+", metavar="NAME=MODEL,…")
     own.add_argument("--corpus", action="append", required=True)
-    own.add_argument("--resamples", type=int, default=2000, help="of the bootstrap")
+    own.add_argument("--resamples", type=int, default=2000, help="resamples of the bootstrap")
     own.add_argument("-o", "--output")
     own.set_defaults(work=lengths)
     own = commands.add_parser("holdout", help="split a training corpus in two by documents")
     own.add_argument("input")
     own.add_argument("train")
     own.add_argument("dev")
-    own.add_argument("--share", type=float, default=0.125, help="of the documents, for dev")
+    own.add_argument("--share", type=float, default=0.125, help="share of the documents for dev")
     own.add_argument("--seed", type=int, default=5)
     own.set_defaults(work=holdout)
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""SetGNER and NAG-NER beside a rival that writes all entities of a sentence in one sequence, and the entities of one sentence.
+"""SetGNER and NAG-NER against a rival that generates all entities of a sentence in one sequence; the entities of one sentence.
 
 compare    F1, overlapped recall, discontinuous F1 and right boundaries of each model; sentences a second on all sentences, on
            short ones and on long ones with many entities; for a set_gner model also F1 and speed by beam size
@@ -112,8 +112,8 @@ def sentence(arguments: Namespace) -> None:
 def main() -> None:
     parser = parser_of(__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    own = commands.add_parser("compare", help="models beside the rival")
-    own.add_argument("models", nargs="+", help=f"the first of the architecture that {rival.__name__} registers")
+    own = commands.add_parser("compare", help="compare models with the rival")
+    own.add_argument("models", nargs="+", help=f"model folders; the first has the architecture that {rival.__name__} registers")
     own.add_argument("corpus")
     own.add_argument("-o", "--output", required=True)
     own.set_defaults(work=compare)

@@ -20,9 +20,9 @@ class Swapped:
 
     spans: int = 0
     followed: int = 0
-    """Predictions of the entity put in."""
+    """Predictions of the new entity."""
     stayed: int = 0
-    """Predictions of the entity that was there before."""
+    """Predictions of the original entity."""
     unchanged: int = 0
     """Predictions that are the same with either."""
 

@@ -1,4 +1,4 @@
-"""The tables of the papers' analyses: diffusion_ner, locate_label, and set_gner beside its rival."""
+"""The tables of the papers' analyses: diffusion_ner, locate_label, and set_gner compared with its rival."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _p_value(group: Result) -> str:
 
 
 def _models(result: Result) -> Iterable[Result]:
-    """The models of one comparison, each with the first one, the rival, to compare with."""
+    """The models of one comparison, each together with the first one, which is the rival."""
     if result["what"] != "generation":
         return []
     rival = next(iter(result["models"].values()))

@@ -1,10 +1,10 @@
-"""The rival of set generation, for measuring only: all entities of a sentence in one sequence, as in Yan et al. (2021).
+"""The rival of set generation, for benchmarks only: all entities of a sentence in one sequence, as in Yan et al. (2021).
 
-Importing it makes the architecture `sequence` known to the process:
+Importing it registers the architecture `sequence`:
 
 python benchmarks/reproduce.py train recipes/set_gner/cadec.yaml --plugin rival --set architecture=sequence
 
-It shares encoder, word vectors, decoder and copy output with `set_gner`; only what is written differs.
+It shares encoder, word vectors, decoder and copy output with `set_gner`; only the output format differs.
 """
 
 from anyner.architectures.registry import register

@@ -22,7 +22,7 @@ class Config(HeadConfig):
     layers: int = Field(default=2, ge=1)
     dropout: float = Field(default=0.1, ge=0.0, lt=1.0)
     longest: int | None = Field(default=None, ge=1)
-    """Most symbols of a sequence; left open: room for all entities of the training corpus's fullest document, at most 160."""
+    """Maximum symbols of a sequence; default: enough for the training document with the most entities, at most 160."""
     most_units: int | None = Field(default=None, ge=1)
 
     def fitted(self, statistics: CorpusStatistics) -> Self:

@@ -1,4 +1,4 @@
-"""One row a sentence: the words of the first entity, its label, the words of the second, …, the end."""
+"""One sequence per sentence: the words of the first entity, its label, the words of the second, …, the end."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from anyner.text.align import WordEntity
 from rival.config import Config, SequenceOptions
 
 END = 0
-"""Symbols: the end, then labels, then words. What begins a sequence looks as the end does."""
+"""Symbols: the end, then labels, then words. The end symbol also starts a sequence."""
 IGNORED = -100
 HIDDEN = -1e4
 
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    table: Tensor  # (B, 1 + C + M, w) what goes in: the end, labels, words
-    keys: Tensor  # (B, 1 + C + M, w) what is pointed at
+    table: Tensor  # (B, 1 + C + M, w) inputs: the end, labels, words
+    keys: Tensor  # (B, 1 + C + M, w) keys of the pointer
     allowed: Tensor  # (B, M) real words
     memory: Memory
 
@@ -78,8 +78,8 @@ class Head(base.Head):
         table = torch.cat([symbols, words], dim=1)
         return Sentences(table, self.pointed(self.dropout(table)), units.mask, self.decoder.project_memory(words, units.mask))
 
-    def said(self, sentences: Sentences, rows: Sequences, states: Tensor, last: Tensor) -> Tensor:
-        """Log probabilities of what may follow symbols `last` (N, T): (N, T, 1 + C + M)."""
+    def log_probabilities(self, sentences: Sentences, rows: Sequences, states: Tensor, last: Tensor) -> Tensor:
+        """Log probabilities of the symbols after `last` (N, T): (N, T, 1 + C + M)."""
         first_word = 1 + len(self.labels)
         asking = self.asking(self.dropout(states)) * states.shape[-1] ** -0.5
         logits = rows.from_grid(rows.to_grid(asking) @ sentences.keys.transpose(1, 2), last.shape[1]).float()
@@ -100,13 +100,13 @@ class Head(base.Head):
         step = torch.arange(entered.shape[1], device=symbols.device)
         inputs = sentences.table.flatten(0, 1).index_select(0, index.flatten()).view(*index.shape, -1)
         inputs = inputs + self.step_positions.of_sequences(torch.zeros_like(rows.sentence), step).to(inputs.dtype)
-        said = self.said(sentences, rows, self.decoder(inputs, rows, sentences.memory), entered)
+        scores = self.log_probabilities(sentences, rows, self.decoder(inputs, rows, sentences.memory), entered)
         there = symbols != IGNORED
-        loss = -said.gather(2, symbols.clamp(min=0)[..., None])[..., 0]
+        loss = -scores.gather(2, symbols.clamp(min=0)[..., None])[..., 0]
         return {"generation": LossPart(torch.where(there, loss, 0.0).sum(), there.sum())}
 
     def propose(self, states: States, decoding: Decoding, draw: Draw) -> BestSequences:
-        """Beams over whole sentences. One is given up when it ranks below the best that has ended, which is fast."""
+        """Beam search over whole sentences. A beam that ranks below the best finished one is pruned, which is fast."""
         assert isinstance(decoding.options, SequenceOptions)
         sentences, beam, power = self.read(states), decoding.options.beam, decoding.options.length_power
         count, device, none = len(states.lengths), states.words.device, float("-inf")
@@ -124,7 +124,8 @@ class Head(base.Head):
             position = self.step_positions.of_sequences(torch.zeros_like(last), torch.tensor([step], device=device))[:, 0]
             inputs = sentences.table.flatten(0, 1).index_select(0, index) + position.to(sentences.table.dtype)
             made = self.decoder(inputs[:, None], rows, sentences.memory, past=(step, cache))
-            grown = total[..., None] + self.said(sentences, rows, made, last[:, None]).view(*total.shape, -1)  # (A, P, 1 + C + M)
+            scores = self.log_probabilities(sentences, rows, made, last[:, None])
+            grown = total[..., None] + scores.view(*total.shape, -1)  # (A, P, 1 + C + M)
             ended, which = grown[..., END].max(1)  # (A,) each
             rank = ended / (step + 1) ** power
             better = (rank > best_rank[active]) & (ended > HIDDEN / 2)
@@ -136,8 +137,8 @@ class Head(base.Head):
                 break
             total, chosen = grown[..., 1:].flatten(1).topk(beam)
             parent = chosen // (grown.shape[-1] - 1)
-            hopeless = (total < HIDDEN / 2) | (total / (step + 1) ** power <= best_rank[active][:, None])
-            total = total.masked_fill(hopeless, none)
+            pruned = (total < HIDDEN / 2) | (total / (step + 1) ** power <= best_rank[active][:, None])
+            total = total.masked_fill(pruned, none)
             history = history.gather(1, parent[..., None].expand_as(history))
             history[..., step + 1] = chosen % (grown.shape[-1] - 1) + 1
             left = (total > none).any(1).nonzero()[:, 0]
@@ -169,7 +170,7 @@ class Head(base.Head):
 
 
 def targets_of(gold: GoldArrays, sentences: int, labels: int, longest: int) -> NDArray[np.int64]:
-    """The symbols of each sentence's sequence, entities by their first and then their last word: (B, T)."""
+    """The symbols of each sentence's sequence, entities sorted by their first and then their last word: (B, T)."""
     spelt: list[list[int]] = [[] for _ in range(sentences)]
     for entity in np.lexsort((gold.last, gold.first, gold.sentence)).tolist():
         words = gold.words[gold.offsets[entity] : gold.offsets[entity + 1]]

@@ -1,6 +1,6 @@
 """Named entities of any shape: flat, nested, overlapping, discontinuous.
 
-Every part is loaded when it is first used: importing the package costs next to nothing and does not import torch.
+Submodules are imported on first use: importing the package is fast and does not import torch.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """The public names alone: those loaded lazily as well, but no imports of this file and no parts that happen to be loaded."""
+    """The public names only, whether or not they have been loaded yet."""
     return sorted(__all__)
 
 

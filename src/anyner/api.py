@@ -37,10 +37,10 @@ def train(
     texts: Sequence[Document] = (),
     graph: bool = True,
 ) -> TrainingResult:
-    """Trains the model of a recipe (a YAML file, its keys as a dict, or a `Recipe`) into a folder that `anyner.load` reads.
+    """Trains the model of a recipe (a YAML file, its keys as a dict, or a `Recipe`) and saves it in a folder for `anyner.load`.
 
-    `quality` is fast, standard or best; the last also learns from `texts` without annotation. `graph`: the model is exported as
-    well, for prediction without torch, which takes about as long as an epoch on a small corpus.
+    `quality` is fast, standard or best; best also learns from unannotated `texts`. `graph`: also export the model for prediction
+    without torch, which takes about as long as an epoch on a small corpus.
     """
     _check_installed()
     from anyner.training.checkpoint import has_checkpoint
@@ -49,13 +49,13 @@ def train(
     from anyner.training.quality import train as train_with
 
     if isinstance(changes, str):
-        raise AnynerError(f"changes are a list of key.sub=value, got the str {changes!r}")
+        raise AnynerError(f"changes: expected a list of key.sub=value, got the str {changes!r}")
     if isinstance(recipe, Mapping):
         recipe = Recipe.of(changed(recipe, changes), "recipe")
     elif isinstance(recipe, str | Path):
         recipe = Recipe.read(recipe, changes)
     elif not isinstance(recipe, Recipe):
-        raise AnynerError(f"a recipe is a YAML file, a dict or a Recipe, got {type(recipe).__name__}")
+        raise AnynerError(f"recipe: expected a YAML file, a dict or a Recipe, got {type(recipe).__name__}")
     elif changes:
         recipe = Recipe.of(changed(recipe.plain(), changes), "recipe")
     try:
@@ -77,7 +77,7 @@ def _check_installed() -> None:
 
 
 def _add_graph(folder: Path, listener: Listener | None) -> None:
-    """A trained model without a graph runs in torch: that is told, and is no error."""
+    """Exports a trained model. A failure is only noted: the model still runs in torch."""
     try:
         from anyner.training.graph import add_checked_graph, dev_documents
 
@@ -101,14 +101,14 @@ def evaluate(
     overlap: str | None = None,
     watched: Callable[[Iterable[Document]], Iterable[Document]] = iter,
 ) -> Evaluation:
-    """Strict scores, softer scores, slices and errors of a model on gold documents.
+    """Scores a model on gold documents: strict and relaxed scores, slices and errors.
 
-    `watched` sees every document as soon as it is predicted, and hands it on: for a counter.
+    `watched` wraps the stream of predicted documents, e.g. to count them.
     """
     if isinstance(documents, str | Path):
-        raise AnynerError(f"evaluate takes documents, not the file they are in: anyner.read({str(documents)!r}) reads them")
+        raise AnynerError(f"documents: expected documents, got a file name: read it with anyner.read({str(documents)!r})")
     if not isinstance(recognizer, Recognizer):
-        raise AnynerError(f"evaluate takes a model as anyner.load gives it, got {type(recognizer).__name__}")
+        raise AnynerError(f"recognizer: expected a model from anyner.load, got {type(recognizer).__name__}")
     gold = _with_context(checked_documents(documents), recognizer)
     predicted = list(watched(recognizer.stream(gold, options=options, thresholds=thresholds, overlap=overlap)))
     return evaluate_documents(gold, predicted, None if train_surfaces is None else frozenset(train_surfaces))
@@ -124,13 +124,13 @@ def calibrate(
     output: str | Path | None = None,
     device: str | None = None,
 ) -> Calibrated:
-    """Makes the scores of a model folder probabilities, fitted on gold documents that it was not trained on, and stores that.
+    """Calibrates the scores of a model folder on gold documents that it was not trained on, and stores the calibration.
 
-    Thresholds of labels are chosen for F1, or for a wanted precision or recall; with `thresholds=False` the entities stay as
-    they are. `output` is a folder for a calibrated copy: bundled models and those from the hub are never changed.
+    Also chooses a threshold for each label, for F1 or for a target precision or recall; with `thresholds=False` the model finds
+    the same entities as before. `output`: a folder for a calibrated copy, needed for bundled models and those from the hub.
     """
     if isinstance(documents, str | Path):
-        raise AnynerError(f"calibrate takes documents, not the file they are in: anyner.read({str(documents)!r}) reads them")
+        raise AnynerError(f"documents: expected documents, got a file name: read it with anyner.read({str(documents)!r})")
     folder, copy = find(model), None if output is None else Path(output)
     check_target(model, folder, copy)
     recognizer = load(folder, device)
@@ -141,6 +141,6 @@ def calibrate(
 
 
 def _with_context(documents: Iterable[Document], recognizer: Recognizer) -> tuple[Document, ...]:
-    """The documents with their neighbours, where the model reads those."""
+    """The documents, with neighbouring sentences attached if the model reads context."""
     gold, context = tuple(documents), recognizer.config.text.context
     return neighbours_attached(gold, context) if context else gold

@@ -1,4 +1,4 @@
-"""`Entity` and `Document`: frozen, validated, the only things that cross the border of the package.
+"""`Entity` and `Document`: frozen, validated, the only types that cross the boundary of the package.
 
 Truth is characters: every position is a character of `Document.text`, every fragment is half-open `[start, end)`.
 """
@@ -21,7 +21,7 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class _InText:
-    """What an entity holds of its text: one given with it, or else the whole text of its document."""
+    """The source of an entity's text: a text given with it, or the whole text of its document."""
 
     __slots__ = ("_given", "_source")
     _given: str
@@ -29,7 +29,7 @@ class _InText:
 
 
 class _TextOfEntity:
-    """`Entity.text`, cut out of the document's text when it is asked for: nested entities would hold it over and over."""
+    """`Entity.text`, sliced from the document's text on access: nested entities would otherwise store it many times over."""
 
     def __get__(self, entity: Entity | None, owner: type) -> str:
         if entity is None:
@@ -41,29 +41,29 @@ class _TextOfEntity:
 
 @dataclass(frozen=True, init=False)
 class Entity(_InText):
-    """A label on one fragment (contiguous) or several (discontinuous). Two are equal when label, fragments and score are.
+    """A label on one fragment (contiguous) or several (discontinuous). Entities are equal if label, fragments and score are.
 
     >>> Entity("Disorder", ((0, 4), (12, 15))).discontinuous
     True
     """
 
-    __slots__ = ("fragments", "label", "score")  # by hand: `text` is a field without a slot
+    __slots__ = ("fragments", "label", "score")  # explicit: `text` is a field without a slot
 
     label: str
     fragments: Fragments
     score: float | None
     text: str = field(default=cast(str, _TextOfEntity()), compare=False)
-    """Known to an entity that a document holds: the fragments' text, joined by one space."""
+    """The fragments' text, joined by one space; set on the entities of a document."""
 
     def __init__(self, label: str, fragments: Fragments, score: float | None = None, text: str = "") -> None:
         if not isinstance(label, str) or not label.strip():
-            raise InvalidInputError(f"an entity needs a label, got {label!r}")
+            raise InvalidInputError(f"label: expected a non-empty string, got {label!r}")
         if score is not None and not (isinstance(score, Real) and math.isfinite(score)):
             raise InvalidInputError(f"score: expected a finite number, got {score!r}")
         self._fill(label, canonical_fragments(fragments), None if score is None else float(score), text, None)
 
     def _fill(self, label: str, fragments: Fragments, score: float | None, given: str, source: str | None) -> None:
-        fill = object.__setattr__  # an entity is frozen for everybody else
+        fill = object.__setattr__  # the class is frozen
         fill(self, "label", label)
         fill(self, "fragments", fragments)
         fill(self, "score", score)
@@ -102,7 +102,7 @@ class Entity(_InText):
 
 
 def unchecked_entity(label: str, fragments: Fragments, score: float | None, given: str = "", source: str | None = None) -> Entity:
-    """An entity whose parts are known to be good; `source` is the text of its document."""
+    """An entity built without validation; `source` is the text of its document."""
     entity = object.__new__(Entity)
     entity._fill(label, fragments, score, given, source)
     return entity
@@ -110,44 +110,44 @@ def unchecked_entity(label: str, fragments: Fragments, score: float | None, give
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text with its entities, in reading order. Anything that does not fit the text is refused, never mended silently.
+    """A text with its entities, in reading order. Anything that does not fit the text is refused, never silently repaired.
 
-    Fragments that are separated by white space only are one fragment: "chest pain" over a line break is contiguous.
+    Fragments separated only by white space are merged: "chest pain" across a line break is contiguous.
     """
 
     text: str
     entities: tuple[Entity, ...] = ()
     id: str = ""
     words: tuple[Fragment, ...] | None = None
-    """Word boundaries given by a pre-tokenised corpus, in characters; None for raw text."""
+    """Word boundaries of a pre-tokenised corpus, in characters; None for raw text."""
     labels: frozenset[str] | None = None
-    """The labels that were annotated here; None: all labels of the corpus. A label that was not annotated gives no loss."""
+    """The labels annotated in this document; None: all labels of the corpus. Labels that are not annotated give no loss."""
     doc: str | None = None
-    """The larger document this sentence was taken from."""
+    """Name of the source document that this sentence was taken from."""
     sentence: int | None = None
-    """Its place in that larger document."""
+    """Index of the sentence in its source document."""
     before: str = field(default="", compare=False)
     """Text right before this one, read as context only."""
     after: str = field(default="", compare=False)
     coverage: float = field(default=1.0, compare=False)
-    """The share of the words that a model really read; 1.0 unless something was left out."""
+    """Share of the words that the model read; 1.0 unless something was left out."""
     unknown: float = field(default=0.0, compare=False)
-    """The share of the words with letters or digits that the model's vocabulary does not have."""
+    """Share of the words that have letters or digits but are not in the model's vocabulary."""
     meta: Mapping[str, Any] | None = field(default=None, compare=False)
-    """What else a file of JSON lines says about it; written again with it."""
+    """Other keys of its record in JSON lines, written back with it."""
 
     def __post_init__(self) -> None:
         for text in (self.text, self.before, self.after):
             if not isinstance(text, str):
-                raise InvalidInputError(f"a text is a str, got {type(text).__name__}")
+                raise InvalidInputError(f"text: expected str, got {type(text).__name__}")
             if surrogate := _LONE_SURROGATE.search(text):
                 raise InvalidInputError(f"the text has a lone surrogate at character {surrogate.start()}: not valid Unicode")
         if self.words is not None:
             object.__setattr__(self, "words", _checked_words(self.words, len(self.text)))
         if self.entities:
             ordered = _in_order(self.entities, self.text)
-            if twin := next((one for one, other in pairwise(ordered) if _twins(one, other)), None):
-                raise InvalidInputError(f"duplicate entity {twin.label} {twin.fragments}")
+            if double := next((one for one, other in pairwise(ordered) if _same_annotation(one, other)), None):
+                raise InvalidInputError(f"duplicate entity {double.label} {double.fragments}")
             object.__setattr__(self, "entities", tuple(ordered))
 
     @classmethod
@@ -170,11 +170,11 @@ class Document:
         return cls(text=" ".join(listed), entities=tuple(in_characters), words=tuple(spans), **fields)
 
     def with_entities(self, entities: Iterable[Entity], coverage: float = 1.0, unknown: float = 0.0) -> Document:
-        """The same text with predicted entities; of two that only white space tells apart, the better stays."""
-        other = object.__new__(Document)  # text and words are already known to be good; only the entities need a look
+        """The same text with predicted entities; of two that differ only in white space, the one with the better score stays."""
+        other = object.__new__(Document)  # text and words are already validated; only the entities are checked
         for name in Document.__slots__:
             object.__setattr__(other, name, getattr(self, name))
-        object.__setattr__(other, "entities", tuple(_without_twins(_in_order(entities, self.text))))
+        object.__setattr__(other, "entities", tuple(_without_duplicates(_in_order(entities, self.text))))
         object.__setattr__(other, "coverage", coverage)
         object.__setattr__(other, "unknown", unknown)
         return other
@@ -202,18 +202,18 @@ _html_renderer: Callable[[Document], str] | None = None
 
 
 def set_html_renderer(renderer: Callable[[Document], str] | None) -> None:
-    """What notebooks show of a document; the package sets it, so that this file needs to know nothing of drawings."""
+    """Set how notebooks show a document. The package calls it, so that this file need not import the drawing code."""
     global _html_renderer  # noqa: PLW0603
     _html_renderer = renderer
 
 
 def checked_documents(documents: Iterable[Document]) -> Iterator[Document]:
-    """The documents one by one; what is none is refused."""
+    """The documents one by one; anything else is refused."""
     if isinstance(documents, Document) or not isinstance(documents, Iterable):
-        raise InvalidInputError(f"documents come in a list, got one {type(documents).__name__}")
+        raise InvalidInputError(f"documents: expected a list of documents, got {type(documents).__name__}")
     for number, document in enumerate(documents, 1):
         if not isinstance(document, Document):
-            raise InvalidInputError(f"document {number} is no Document but {type(document).__name__}")
+            raise InvalidInputError(f"document {number}: expected Document, got {type(document).__name__}")
         yield document
 
 
@@ -221,7 +221,7 @@ def _checked_words(words: Iterable[Fragment], length: int) -> tuple[Fragment, ..
     try:
         checked = tuple((index(start), index(end)) for start, end in words)
     except (TypeError, ValueError):
-        raise InvalidInputError("words are pairs of whole numbers, start and end") from None
+        raise InvalidInputError("words: expected pairs of whole numbers, start and end") from None
     position = 0
     for start, end in checked:
         if start < position or end <= start or end > length:
@@ -233,7 +233,7 @@ def _checked_words(words: Iterable[Fragment], length: int) -> tuple[Fragment, ..
 def _in_order(entities: Iterable[Entity], text: str) -> list[Entity]:
     """The entities on the text, in reading order: by start, longer first, then fragments, then label.
 
-    Each sort keeps the order of those before it, and none makes keys of its own: a book has hundreds of thousands of entities.
+    Several stable sorts, least important key first, avoid building key tuples: a book has hundreds of thousands of entities.
     """
     placed = [_placed(entity, text) for entity in entities]
     if len(placed) > 1:
@@ -244,13 +244,13 @@ def _in_order(entities: Iterable[Entity], text: str) -> list[Entity]:
     return placed
 
 
-def _twins(one: Entity, other: Entity) -> bool:
+def _same_annotation(one: Entity, other: Entity) -> bool:
     return one.fragments == other.fragments and one.label == other.label
 
 
-def _without_twins(entities: list[Entity]) -> list[Entity]:
-    """Of entities that are the same but for their score, which stand side by side in reading order, the best."""
-    if not any(_twins(one, other) for one, other in pairwise(entities)):
+def _without_duplicates(entities: list[Entity]) -> list[Entity]:
+    """The best of entities that differ only in score; these are adjacent in reading order."""
+    if not any(_same_annotation(one, other) for one, other in pairwise(entities)):
         return entities
     best: dict[tuple[str, Fragments], Entity] = {}
     for entity in entities:
@@ -261,9 +261,9 @@ def _without_twins(entities: list[Entity]) -> list[Entity]:
 
 
 def _placed(entity: Entity, text: str) -> Entity:
-    """The entity with its text, and with fragments that only white space separates joined."""
+    """The entity with its text; fragments separated only by white space are merged."""
     if not isinstance(entity, Entity):
-        raise InvalidInputError(f"entities are Entity objects, got {type(entity).__name__}")
+        raise InvalidInputError(f"entities: expected Entity objects, got {type(entity).__name__}")
     if entity._source is text and len(entity.fragments) == 1:
         return entity
     if entity.end > len(text):

@@ -1,4 +1,4 @@
-"""The one exception users see: its message is a single line that names what to change. And how a line is made safe to print."""
+"""The exceptions that users see, with one-line messages that name what to change, and functions that make text safe to print."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import re
 import unicodedata
 from typing import Any
 
-_ACTING = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
+_UNSAFE_CATEGORIES = frozenset(("Cc", "Cf", "Cs", "Zl", "Zp"))
 _LONGEST_REASON = 300
 _JOINERS = "\u200c\u200d"
-"""Part of how words and emoji are written."""
+"""Zero-width (non-)joiners are part of words and emoji."""
 
 _UNSAFE_IN_JSON = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
@@ -24,14 +24,14 @@ class InvalidInputError(AnynerError, ValueError):
 
 
 def first_line(error: BaseException) -> str:
-    """What another library's exception says, in one line that is not too long."""
+    """The first line of another library's error message, shortened."""
     return next(iter(str(error).strip().splitlines()), type(error).__name__)[:_LONGEST_REASON]
 
 
 def printable(text: str) -> str:
-    r"""The text with every character escaped that acts on a terminal, starts a line, turns the direction or is not valid Unicode.
+    r"""The text with all characters escaped that control a terminal, break a line, change direction or are not valid Unicode.
 
-    Labels, ids, keys and file names come from elsewhere: whatever is printed of them goes through here.
+    Labels, ids, keys and file names are untrusted: they must pass through here before they are printed.
 
     >>> print(printable("LOC\x1b[2J\n"))
     LOC\x1b[2J\n
@@ -40,12 +40,12 @@ def printable(text: str) -> str:
 
 
 def _escaped(character: str) -> str:
-    if unicodedata.category(character) not in _ACTING or character in _JOINERS:
+    if unicodedata.category(character) not in _UNSAFE_CATEGORIES or character in _JOINERS:
         return character
     return character.encode("unicode_escape").decode("ascii")
 
 
 def json_text(plain: Any, indent: int | None = None) -> str:
-    """JSON that reads back as it was. The control characters that json leaves in place are escaped as well."""
+    """JSON that reads back unchanged; control characters that `json` leaves unescaped are escaped, too."""
     written = json.dumps(plain, indent=indent, ensure_ascii=False)
     return _UNSAFE_IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", written)

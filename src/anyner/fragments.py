@@ -10,16 +10,16 @@ from anyner.errors import InvalidInputError
 Fragment = tuple[int, int]
 Fragments = tuple[Fragment, ...]
 MOST_FRAGMENTS = 32
-"""Fragments of a window that a model pairs; the best ones, where it proposes more."""
+"""Maximum number of fragments that a model pairs in one window; it keeps the best."""
 
 
 def canonical_fragments(fragments: Iterable[tuple[int, int]]) -> Fragments:
-    """Fragments checked, and adjacent ones joined; reversed, empty, unsorted or overlapping ones are refused."""
+    """Validated fragments, adjacent ones joined; reversed, empty, unsorted or overlapping ones are refused."""
     joined: list[Fragment] = []
     try:
-        pairs = [(index(start), index(end)) for start, end in fragments]  # whole numbers of any kind, numpy's too
+        pairs = [(index(start), index(end)) for start, end in fragments]  # any integer type, including numpy's
     except (TypeError, ValueError):
-        raise InvalidInputError(f"fragments are pairs of whole numbers, start and end, got {fragments!r}") from None
+        raise InvalidInputError(f"fragments: expected pairs of whole numbers, start and end, got {fragments!r}") from None
     for start, end in pairs:
         if start < 0 or end <= start:
             raise InvalidInputError(f"fragment [{start}, {end}) is empty, reversed or negative")
@@ -35,7 +35,7 @@ def canonical_fragments(fragments: Iterable[tuple[int, int]]) -> Fragments:
 
 
 def joined_over_white_space(fragments: Fragments, text: str) -> Fragments:
-    """Fragments with only white space between them as one, as a document holds them."""
+    """Fragments as a document holds them: those separated only by white space are merged."""
     joined = [fragments[0]]
     for start, end in fragments[1:]:
         if text[joined[-1][1] : start].isspace():
@@ -46,5 +46,5 @@ def joined_over_white_space(fragments: Fragments, text: str) -> Fragments:
 
 
 def shifted(fragments: Fragments, by: int) -> Fragments:
-    """The same stretches so many characters further on."""
+    """The fragments with their positions moved by an offset."""
     return tuple((start + by, end + by) for start, end in fragments)

@@ -17,7 +17,7 @@ from anyner.text.align import WordEntity
 
 
 class NerModel(nn.Module):
-    """Losses in training, proposals in prediction; batching, decoding, scoring and saving are done around it."""
+    """Gives losses in training and proposals in prediction; batching, scoring and saving are done elsewhere."""
 
     def __init__(self, encoder: Encoder, head: Head) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class NerModel(nn.Module):
 
     @property
     def embedding(self) -> str | None:
-        """The name of the weight that embeds the pieces."""
+        """The name of the token embedding's weight, if it is a parameter."""
         table = self.encoder.tables.tokens.weight
         return next((name for name, weight in self.named_parameters() if weight is table), None)
 

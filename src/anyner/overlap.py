@@ -1,6 +1,6 @@
 """How two entities relate, how deeply they nest, and which of them a policy keeps.
 
-Everything goes by the set of covered positions and works in any unit: characters or words. Fragments are canonical, as
+Only the set of covered positions matters, in any unit: characters or words. Fragments are canonical, as
 `canonical_fragments` gives them: sorted, disjoint, adjacent ones joined.
 """
 
@@ -20,22 +20,22 @@ _OF_SPANS = ("nested_spans", "flat_spans")
 
 
 class Relation(StrEnum):
-    """What the positions of one entity are to those of another; exactly one holds for every pair."""
+    """How the positions of one entity relate to those of another; exactly one relation holds for every pair."""
 
     EQUAL = "equal"
     """the same positions"""
     INSIDE = "inside"
-    """all of its positions, and not all of the other's, are shared"""
+    """its positions are a proper subset of the other's"""
     AROUND = "around"
-    """the other way round"""
+    """its positions are a proper superset of the other's"""
     CROSSING = "crossing"
-    """some are shared, and each has positions of its own"""
+    """they share positions, and each has positions of its own"""
     APART = "apart"
-    """none is shared"""
+    """they share no position"""
 
 
 class Annotated(Protocol):
-    """What a policy needs to know: characters (`Entity`) or words, scored or not (no score ranks below every score)."""
+    """What a policy needs of an entity, in characters (`Entity`) or words. No score ranks below every score."""
 
     @property
     def label(self) -> str: ...
@@ -49,12 +49,12 @@ Item = TypeVar("Item", bound=Annotated)
 
 
 def size(fragments: Fragments) -> int:
-    """How many positions are covered; gaps do not count."""
+    """Number of covered positions."""
     return sum(end - start for start, end in fragments)
 
 
 def relation(one: Fragments, other: Fragments) -> Relation:
-    """What `one` is to `other`.
+    """How `one` relates to `other`.
 
     >>> relation(((0, 4), (9, 12)), ((0, 12),))
     <Relation.INSIDE: 'inside'>
@@ -77,7 +77,7 @@ def relation(one: Fragments, other: Fragments) -> Relation:
 
 
 def _shared(one: Fragments, other: Fragments) -> int:
-    """How many positions both cover: one walk over the two sorted lists."""
+    """Number of positions that both cover, in one pass over the two sorted lists."""
     shared = here = there = 0
     while here < len(one) and there < len(other):
         start, end = one[here]
@@ -93,9 +93,9 @@ def _shared(one: Fragments, other: Fragments) -> int:
 
 
 def sharing_pairs(fragments: Sequence[Fragments]) -> Iterator[tuple[int, int, Relation]]:
-    """Every pair of indices that shares a position, once, with what the first is to the second.
+    """Every pair of entities that share a position, once: their indices, and how the first relates to the second.
 
-    A sweep over the starts: the work grows with the pairs whose extents meet, not with all pairs.
+    A sweep over the starts: the cost grows with the pairs whose extents overlap, not with all pairs.
     """
     open_now: list[int] = []
     for index in sorted(range(len(fragments)), key=lambda i: fragments[i][0][0]):
@@ -109,7 +109,7 @@ def sharing_pairs(fragments: Sequence[Fragments]) -> Iterator[tuple[int, int, Re
 
 
 def nesting_depth(fragments: Sequence[Fragments]) -> list[int]:
-    """For each entity, the longest chain of entities strictly around it and one another; 0: it is inside no other.
+    """For each entity, the length of the longest chain of entities nested strictly around it; 0 if it is inside no other.
 
     >>> nesting_depth([((0, 9),), ((2, 5),), ((2, 3),), ((20, 22),)])
     [0, 1, 2, 0]
@@ -121,38 +121,38 @@ def nesting_depth(fragments: Sequence[Fragments]) -> list[int]:
         elif found is Relation.AROUND:
             around.setdefault(second, []).append(first)
     depth = [0] * len(fragments)
-    # Whatever is strictly around covers more positions, so by falling size every depth is ready when it is needed.
+    # An outer entity covers more positions, so in order of falling size its depth is known before it is needed.
     for index in sorted(around, key=lambda i: -size(fragments[i])):
         depth[index] = 1 + max(depth[outer] for outer in around[index])
     return depth
 
 
 def checked_policy(name: str) -> Policy:
-    """The policy of that name; any other name is refused."""
+    """The policy with this name; an unknown name is refused."""
     if name not in POLICIES:
         raise InvalidInputError(f"unknown overlap policy {name!r}: choose one of {', '.join(POLICIES)}")
     return name
 
 
 def resolve(items: Sequence[Item], policy: Policy) -> list[Item]:
-    """What the policy keeps, in the order of `items`; the same choice whatever that order is.
+    """The items that the policy keeps, in the order of `items`; that order does not affect the choice.
 
-    `all` keeps everything. `nested` goes by falling score and drops what crosses one already kept. `flat` does the
-    same and drops whatever shares a position with one already kept. `longest` is `flat` with the most positions first,
-    then the score. `nested_spans` and `flat_spans` keep every discontinuous entity, and compare the contiguous ones with each
-    other alone. Ties: more positions, then the earlier start, then the fragments, then the label. Nothing is merged: items that
-    are equal in all of these are alike, and under `nested` they all stay.
+    `all` keeps everything. `nested` takes items by falling score and drops those that cross one already kept; `flat` drops
+    those that share a position with one already kept. `longest` is `flat` with the most positions first, then the highest
+    score. `nested_spans` and `flat_spans` keep every discontinuous entity, and compare contiguous ones only with each other.
+    Ties: more positions, then the earlier start, then the fragments, then the label. Nothing is merged: of items that are
+    equal in all of these, `nested` keeps all.
     """
     if policy == "all":
         return list(items)
     checked_policy(policy)
     compared = [index for index, item in enumerate(items) if len(item.fragments) == 1 or policy not in _OF_SPANS]
-    dropped = {index for group in _meeting(items, compared) for index in _dropped(items, group, policy)}
+    dropped = {index for group in _overlapping_groups(items, compared) for index in _dropped(items, group, policy)}
     return [item for index, item in enumerate(items) if index not in dropped]
 
 
-def _meeting(items: Sequence[Annotated], compared: Sequence[int]) -> Iterator[list[int]]:
-    """Those compared, chained by stretches, from first to last position, that meet: a group decides what happens to its items."""
+def _overlapping_groups(items: Sequence[Annotated], compared: Sequence[int]) -> Iterator[list[int]]:
+    """Groups of compared items whose extents overlap in a chain: items of different groups do not affect each other."""
     group: list[int] = []
     position = 0
     for index in sorted(compared, key=lambda i: items[i].fragments[0][0]):
@@ -168,7 +168,7 @@ def _meeting(items: Sequence[Annotated], compared: Sequence[int]) -> Iterator[li
 
 
 def _dropped(items: Sequence[Annotated], group: list[int], policy: Policy) -> Iterator[int]:
-    """Compares with what is kept nearby, not every two: a crowd that all cross costs a walk over the few that stay."""
+    """Compares each item only with those kept nearby, not all pairs: where many cross, few are kept."""
     extents = {index: (items[index].fragments[0][0], items[index].fragments[-1][1]) for index in group}
     width = max(1, sum(end - start for start, end in extents.values()) // len(group))
     kept: dict[int, list[Fragments]] = {}  # by stretch of `width` positions
@@ -187,7 +187,7 @@ def _rank(item: Annotated, by_size: bool) -> tuple[float, float, int, Fragments,
     fragments = item.fragments
     covered = -size(fragments)
     score = item.score
-    # NaN would make the order depend on the input's; it ranks last, like no score.
+    # NaN would make the result depend on the input order; it ranks last, like no score.
     strength = inf if score is None or score != score else -score  # noqa: PLR0124
     first, second = (covered, strength) if by_size else (strength, covered)
     return (first, second, fragments[0][0], fragments, item.label)

@@ -1,4 +1,4 @@
-"""Base of everything that can be set: frozen, unknown keys refused, errors that name the key in one line."""
+"""Base class of all settings: frozen, no unknown keys, one-line errors that name the key."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Settings(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _no_yes_for_a_number(cls, plain: Any) -> Any:
+    def _reject_bool_for_a_number(cls, plain: Any) -> Any:
         """YAML reads `yes` as true, and pydantic true as 1."""
         for name, value in plain.items() if isinstance(plain, Mapping) else ():
             field = cls.model_fields.get(name)
@@ -40,12 +40,12 @@ class Settings(BaseModel):
 
 
 def recorded(default: Any = None, **limits: Any) -> Any:
-    """A field that is no setting: training finds its value out, and the model keeps it. A recipe cannot set it."""
+    """A field that is not a setting: training determines its value and the model stores it. A recipe cannot set it."""
     return Field(default=default, json_schema_extra={"recorded": True}, **limits)
 
 
 def by_rule(default: Any, **limits: Any) -> Any:
-    """A setting that a training chooses from its corpus unless the recipe has it; the default stands where there is no corpus."""
+    """A setting that training derives from the corpus unless the recipe sets it; without a corpus the default applies."""
     return Field(default=default, json_schema_extra={"by_rule": True}, **limits)
 
 
@@ -68,30 +68,31 @@ def _takes(annotation: Any, kind: type) -> bool:
 
 def _first_fault(settings: type[Settings], error: ValidationError) -> str:
     faults = error.errors()
-    # a required key that is misspelt is missing as well: the misspelling tells more
+    # a misspelt required key is also reported as missing: name the misspelling
     fault = next((one for one in faults if one["type"] == "extra_forbidden"), faults[0])
-    key = ".".join(str(part) for part in fault["loc"]) or "the settings"
+    key = ".".join(str(part) for part in fault["loc"])
     if fault["type"] == "extra_forbidden":
         return f"unknown key '{key}'{_suggestion(settings, fault['loc'])}"
     message = str(fault["msg"]).removeprefix("Value error, ").replace("\n", " ")
     given = f", got {fault['input']!r}" if isinstance(fault.get("input"), str | int | float | bool | None) else ""
     more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-    return f"'{key}': {message}{given}{more}"
+    named = f"'{key}': " if key else ""
+    return f"{named}{message}{given}{more}"
 
 
 def _suggestion(settings: type[Settings], unknown: Sequence[int | str]) -> str:
-    """The closest key beside the unknown one, if one is close."""
+    """A hint at the most similar key of the same group, if there is one."""
     *parents, last = unknown
     group: type[Settings] | None = settings
     for parent in parents:
-        if group is not None and isinstance(parent, str):  # a number is a place in a list of groups of one kind
+        if group is not None and isinstance(parent, str):  # a number is an index into a list of groups of one kind
             group = _group_in(group.model_fields[parent].annotation) if parent in group.model_fields else None
     close = get_close_matches(str(last), group.model_fields, n=1) if group is not None else []
     return f"; did you mean '{'.'.join(map(str, [*parents, *close]))}'?" if close else ""
 
 
 def _group_in(annotation: Any) -> type[Settings] | None:
-    """The settings that an annotation names: `Inner`, `Inner | None`, `tuple[Inner, ...]`."""
+    """The settings class in a type annotation: `Inner`, `Inner | None`, `tuple[Inner, ...]`."""
     if isinstance(annotation, type) and issubclass(annotation, Settings):
         return annotation
     return next((found for part in get_args(annotation) if (found := _group_in(part)) is not None), None)

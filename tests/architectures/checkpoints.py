@@ -1,4 +1,4 @@
-"""Tiny checkpoints of several kinds with random weights, and a short training from one of them."""
+"""Tiny checkpoints of several kinds with random weights, and a short training that starts from one."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Being here, it lets the tests of every architecture import `head_batches` from this folder."""
+"""Its presence lets the tests of every architecture import `head_batches` from this folder."""

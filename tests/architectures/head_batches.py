@@ -1,4 +1,4 @@
-"""Small batches as a head gets them, without an encoder: random states, and gold written as entities."""
+"""Small batches as heads get them, without an encoder: random states, and gold from entities."""
 
 from __future__ import annotations
 
@@ -67,12 +67,12 @@ INEXPRESSIBLE: list[tuple[dict[str, Any], WordEntity]] = [
     ({"contiguous": True}, WordEntity("A", ((0, 1), (3, 4)))),
     ({"farthest": 3}, WordEntity("A", ((0, 4),))),
 ]
-"""Settings of heads that write entities, and an entity that they cannot write."""
+"""Settings of generative heads, and an entity that they cannot generate."""
 
 
 @torch.no_grad()
 def assert_no_target(head: Head, entity: WordEntity) -> None:
-    """It would be an impossible one: losses of thousands, or below zero."""
+    """As a target it would be impossible: losses in the thousands, or below zero."""
     with_it, without = (head.loss(states_of(), gold_of(entities=[own, [], []]), Draw(0, 1)) for own in ([entity], []))
     for name, part in without.items():
         assert torch.equal(with_it[name].numerator, part.numerator), name

@@ -1,4 +1,4 @@
-"""What the tests of generative heads share: as much of an encoder as they look at, and a head's sentences one by one."""
+"""For the tests of generative heads: the parts of an encoder that they use, and sentences compared alone and in a batch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Pretrained:
 
 
 class FakeEncoder:
-    """Has a table of positions, whose row 1 belongs to piece 0, or none."""
+    """Has a position table, whose row 1 belongs to piece 0, or none."""
 
     def __init__(self, positions: bool = True) -> None:
         torch.manual_seed(9)
@@ -32,13 +32,13 @@ class FakeEncoder:
 
 
 @torch.no_grad()
-def entities_alone_and_together(head: Head, asked: Decoding, part: str) -> int:
-    """Each sentence has the same entities and the same loss alone as beside others; returns how many entities there were."""
+def entities_alone_and_together(head: Head, decoding: Decoding, part: str) -> int:
+    """Asserts that each sentence has the same entities and loss alone as in a batch; returns the number of entities."""
     states, total = states_of(), 0.0
-    together = head.decode(head.propose(states, asked, Draw(0)).on_host(), len(LENGTHS), asked)
+    together = head.decode(head.propose(states, decoding, Draw(0)).on_host(), len(LENGTHS), decoding)
     for number, length in enumerate(LENGTHS):
         own = alone(states, number)
-        found = head.decode(head.propose(own, asked, Draw(0)).on_host(), 1, asked)[0]
+        found = head.decode(head.propose(own, decoding, Draw(0)).on_host(), 1, decoding)[0]
         assert {(e.label, e.fragments) for e in found} == {(e.label, e.fragments) for e in together[number]}
         total += float(head.loss(own, gold_of((length,), ENTITIES[number : number + 1]), Draw(0, 1))[part].numerator)
     assert float(head.loss(states, gold_of(), Draw(0, 1))[part].numerator) == pytest.approx(total, rel=1e-4)

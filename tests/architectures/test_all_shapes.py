@@ -1,11 +1,11 @@
-"""Architectures that predict spans find discontinuous entities as well: sentences of all shapes are learned by heart."""
+"""Architectures that predict spans also find discontinuous entities: they overfit sentences of all shapes."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from by_heart import learned_by_heart
+from overfitting import overfit
 
 from anyner.architectures.registry import config_class
 from anyner.architectures.settings import CorpusStatistics
@@ -16,11 +16,11 @@ SPAN_HEADS = ("biaffine", "locate_label", "diffusion_ner")
 
 
 @pytest.mark.parametrize("architecture", ["biaffine", *(pytest.param(name, marks=pytest.mark.slow) for name in SPAN_HEADS[1:])])
-def test_sentences_of_all_shapes_are_learned_by_heart(architecture: str, tmp_path: Path) -> None:
+def test_sentences_of_all_shapes_can_be_overfitted(architecture: str, tmp_path: Path) -> None:
     documents = synthetic(6, seed=4).documents
-    # from scratch the denoiser learns faster without the weight that suits pretrained encoders
+    # from scratch, the denoiser learns faster without the loss weight that suits pretrained encoders
     head = {"span_classifier": {"loss_weight": 1}} if architecture == "diffusion_ner" else {}
-    learned = learned_by_heart(tmp_path, architecture, head, epochs=20, enough=0.97, contiguous=False, documents=documents)
+    learned = overfit(tmp_path, architecture, head, epochs=20, until=0.97, contiguous=False, documents=documents)
     assert learned.best_f1 >= 0.9
     texts = [document.text for document in learned.documents]
     found = [{e.key for e in document.entities} for document in learned.recognizer.stream(texts, batch_tokens=64)]
@@ -45,8 +45,8 @@ def test_fragments_follow_the_corpus_unless_set(architecture: str) -> None:
     assert "discontinuous" not in paper.shapes()
 
 
-def test_one_label_for_each_span_is_one_for_each_fragment_too() -> None:
-    """A fragment that is also an entity, or part of one with another label, cannot be both."""
+def test_one_label_per_span_is_also_one_per_fragment() -> None:
+    """A span cannot be both a fragment and an entity, or a fragment of two entities with different labels."""
     entities = [
         WordEntity.of_words("A", (0, 2)),
         WordEntity.of_words("A", (0, 4)),

@@ -31,7 +31,7 @@ proposed = st.dictionaries(places, st.sampled_from([0.125, 0.25, 0.5, 0.625, 0.7
 
 
 def kept_slowly(sentence: list[WordEntity], policy: Policy) -> set[WordEntity]:
-    """Best first; each is kept unless the policy sees a rival among those kept."""
+    """Best first; each is kept unless the policy forbids it next to one already kept."""
     kept: list[WordEntity] = []
 
     def rank(entity: WordEntity) -> tuple[float, ...]:
@@ -60,18 +60,18 @@ def test_decoding_equals_a_loop(chosen: dict[Place, float], threshold: float, po
 
 @given(st.sets(places, max_size=12), st.sampled_from(POLICIES))
 def test_perfect_proposals_decode_to_exactly_the_gold(gold: set[Place], policy: Policy) -> None:
-    """Gold that keeps the policy comes back whole."""
+    """If the gold follows the policy."""
     entities = [[WordEntity(LABELS[c], ((i, j + 1),), 1.0) for b, c, i, j in sorted(gold) if b == n] for n in range(3)]
     entities = [resolve(listed, policy) for listed in entities]
-    lawful = [(b, LABELS.index(e.label), e.first, e.last) for b, listed in enumerate(entities) for e in listed]
-    found = decode(arrays(lawful, [1.0] * len(lawful)), 3, decoding(policy))
+    allowed = [(b, LABELS.index(e.label), e.first, e.last) for b, listed in enumerate(entities) for e in listed]
+    found = decode(arrays(allowed, [1.0] * len(allowed)), 3, decoding(policy))
     assert [set(listed) for listed in found] == [set(listed) for listed in entities]
 
 
-def test_no_proposal_gives_an_empty_list_for_every_sentence() -> None:
+def test_without_proposals_every_sentence_has_an_empty_list() -> None:
     assert decode(arrays([], []), 4, decoding("flat")) == [[], [], [], []]
 
 
-def test_a_score_on_the_threshold_is_kept() -> None:
+def test_a_score_equal_to_the_threshold_is_kept() -> None:
     found = decode(arrays([(0, 1, 2, 3)], [0.5]), 1, decoding("flat"))
     assert found == [[WordEntity("B", ((2, 4),), 0.5)]]

@@ -1,4 +1,4 @@
-"""Drawn numbers depend on what they are for and on nothing else."""
+"""Drawn numbers depend on their key and on nothing else."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ def test_a_longer_row_begins_with_the_shorter(kind: str, key: int, size: int, mo
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_whatever_differs_gives_other_numbers(kind: str) -> None:
+def test_different_keys_give_different_numbers(kind: str) -> None:
     rows = [
         drawn(kind, draw, purpose, [key], 8)[0]
         for draw in (Draw(0), Draw(1), Draw(0, epoch=1), Draw(10), Draw(1, epoch=10))
@@ -55,7 +55,7 @@ def test_the_numbers_have_the_promised_distribution() -> None:
     assert abs(uniform.mean() - 0.5) < 0.01
 
 
-def test_the_numbers_are_these_on_every_machine() -> None:
+def test_the_numbers_are_the_same_on_every_machine() -> None:
     normal = Draw(7, epoch=2).normal("noise", [12345], 3)[0]
     np.testing.assert_allclose(normal, [0.7816125750541687, -0.514983594417572, -1.0336899757385254], rtol=1e-6)
     np.testing.assert_allclose(Draw(7, epoch=2).uniform("noise", [12345], 3)[0], [0.07209128, 0.5255647, 0.32113326], rtol=1e-6)

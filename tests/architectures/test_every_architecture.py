@@ -1,4 +1,4 @@
-"""What holds for every architecture, whatever it does: a small model of each, trained through the one door."""
+"""What holds for every architecture: a small model of each, trained through the public API."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch
-from by_heart import best_until, small
+from overfitting import small, train_until
 
 import anyner
 from anyner.architectures.registry import config_class, names
@@ -33,9 +33,9 @@ Found = dict[tuple[str, tuple[tuple[int, int], ...]], float | None]
 
 @pytest.fixture(scope="module", params=names())
 def recognizer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recognizer]:
-    """What it learned does not matter here, only that it finds much: so it learns from what it is to read.
+    """How well it learned does not matter here, only that it finds many entities, so it trains on the test sentences.
 
-    Windows are short, so that a long text is read in windows of the size of the training sentences.
+    Windows are short, so that a long text is read in windows about as long as the training sentences.
     """
     folder = tmp_path_factory.mktemp(request.param)
     data = str(folder / "data.jsonl")
@@ -53,7 +53,7 @@ def recognizer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPath
         },
         "recipe",
     )  # fmt: skip
-    best_until(0.6, recipe, folder / "model")
+    train_until(0.6, recipe, folder / "model")
     yield anyner.load(folder / "model")
 
 
@@ -102,7 +102,7 @@ def test_a_text_longer_than_a_window_is_read_whole(recognizer: Recognizer) -> No
 
 @torch.inference_mode()
 def from_the_table(recognizer: Recognizer, document: Document) -> list[tuple[str, int, int, float]]:
-    """What the span classifier says of a short text: every span and label that reaches the threshold, then the policy."""
+    """Entities of a short text from the span classifier's table: spans and labels that reach the threshold, then the policy."""
     decoding, model, windows = recognizer.decoding(), recognizer.model.eval(), recognizer.windows([document])
     assert len(windows) == 1
     batch = batch_of(windows, recognizer.vocabulary.frame, model.encoder.shapes)

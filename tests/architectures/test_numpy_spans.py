@@ -1,4 +1,4 @@
-"""Pairs of fragments: by brute force, by hand, and the same with and without torch."""
+"""Pairs of fragments: against brute force, by hand, and the same with and without torch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LENGTHS = (30, 25, 30, 28)
 
 
 def spans(number: int) -> tuple[Integers, Floats]:
-    """So many spans (P, 4) and scores (P,), many of them equal."""
+    """`number` spans (P, 4) and scores (P,), many of them equal."""
     random = np.random.default_rng(number)
     sentence, first = random.integers(0, len(LENGTHS), number), random.integers(0, 25, number)
     last = np.minimum(first + random.integers(0, 4, number), 24)
@@ -30,7 +30,7 @@ def spans(number: int) -> tuple[Integers, Floats]:
 
 @pytest.mark.parametrize("number", [0, 1, 12, 60, 400])
 def test_pairs_are_of_one_sentence_and_label_with_a_word_between(number: int) -> None:
-    """Also where a sentence has more fragments than are paired; of equal scores the earlier one is the better."""
+    """Also if a sentence has more fragments than are paired; of equal scores, the earlier fragment is paired."""
     place, score = spans(number)
     expected = set()
     for sentence in range(len(LENGTHS)):

@@ -29,13 +29,13 @@ def test_every_folder_with_a_head_is_listed_and_keeps_the_contract() -> None:
             assert threshold.default >= threshold.loosest
 
 
-def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
+def test_an_unknown_name_is_an_error_that_lists_the_known_ones() -> None:
     for find in (registry.config_class, registry.head_class):
         with pytest.raises(AnynerError, match=r"there is no architecture 'bert'; there are: .*biaffine"):
             find("bert")
 
 
-def test_settings_are_had_without_torch() -> None:
+def test_settings_load_without_torch() -> None:
     code = "import sys; from anyner.architectures.registry import config_class, names; [config_class(n)() for n in names()]"
     subprocess.run([sys.executable, "-c", f"{code}; assert 'torch' not in sys.modules"], check=True)
 

@@ -12,7 +12,7 @@ SCRIPTS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
 def told_at_the_end(script: str, *arguments: str) -> object:
-    """What the script exits with: 0, None, another code, or the line that Python writes to stderr before it ends with code 1."""
+    """The argument of the script's exit: None, a code, or the line that Python writes to stderr before it exits with code 1."""
     with pytest.MonkeyPatch.context() as patched, pytest.raises(SystemExit) as ended:
         patched.syspath_prepend(str(SCRIPTS))
         patched.setattr(sys, "argv", [str(SCRIPTS / script), *arguments])

@@ -44,13 +44,13 @@ def test_twenty_sentences_were_written_for_each_model(bundle: ModuleType, name: 
     assert any(entity.discontinuous for document in documents for entity in document.entities) == (name == "biomed-en")
 
 
-def test_what_is_named_twice_stands_at_two_places(bundle: ModuleType, tmp_path: Path) -> None:
+def test_an_entity_listed_twice_gets_two_occurrences(bundle: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "tiny.yaml").write_text(ABOUT, encoding="utf-8")
     (note,) = bundle.texts_by_hand(tmp_path / "tiny.yaml")
     assert note.id == "a note" and [entity.fragments for entity in note.entities] == [((0, 4),), ((13, 25),), ((13, 17),)]
 
 
-def test_another_casing_keeps_every_place(bundle: ModuleType) -> None:
+def test_another_casing_keeps_all_offsets(bundle: ModuleType) -> None:
     document = synthetic(1, seed=3).documents[0]
     (upper,) = bundle.in_casing([document], str.upper)
     assert [e.text for e in upper.entities] == [e.text.upper() for e in document.entities]
@@ -58,7 +58,7 @@ def test_another_casing_keeps_every_place(bundle: ModuleType) -> None:
     assert odd.text == "STRAßE İ"
 
 
-def test_places_of_one_machine_get_a_name_or_are_refused(bundle: ModuleType) -> None:
+def test_local_paths_are_renamed_or_refused(bundle: ModuleType) -> None:
     recipe = "data: {folder: /srv/data/genia}\nencoder: {source: models/minilm}\n# see https://example.org/a/b, P / R\n"
     names = {"/srv/data": "data", "models/minilm": "owner/minilm"}
     named = bundle.without_local_paths(recipe, names, "recipe.yaml")

@@ -1,4 +1,4 @@
-"""What a calibration gives is measured on other documents than it was fitted on, and becomes a row of a table."""
+"""A calibration is measured on other documents than it was fitted on, and becomes a row of a table."""
 
 from __future__ import annotations
 

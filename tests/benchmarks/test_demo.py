@@ -1,4 +1,4 @@
-"""`make demo` goes through: both bundled models, a fine-tuning, and scores before and after it."""
+"""`make demo` runs to the end: both bundled models, a fine-tuning, and scores before and after it."""
 
 from __future__ import annotations
 

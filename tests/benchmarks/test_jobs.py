@@ -1,4 +1,4 @@
-"""Jobs run in parallel, each after what it needs, within lanes, memory and time."""
+"""Jobs run in parallel, each after its dependencies, within lanes, memory and time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def writing(path: Path, seconds: float = 0.0, code: int = 0) -> tuple[str, ...]:
-    """A command that writes when it began and ended, and how many there were before."""
+    """A command that writes when it began and ended, and how many had run before."""
     script = f"""
 import sys, time
 began = time.time()
@@ -37,7 +37,7 @@ def times(path: Path) -> list[list[float]]:
     return [[float(one) for one in line.split()] for line in path.read_text(encoding="utf-8").splitlines()]
 
 
-def test_jobs_wait_for_what_they_need_and_for_room(jobs: ModuleType, tmp_path: Path) -> None:
+def test_jobs_wait_for_dependencies_and_memory(jobs: ModuleType, tmp_path: Path) -> None:
     job = jobs.Job
     listed = [
         job("a", writing(tmp_path / "a", 0.5), gigabytes=6),
@@ -53,7 +53,7 @@ def test_jobs_wait_for_what_they_need_and_for_room(jobs: ModuleType, tmp_path: P
     assert len(times(tmp_path / "a")) == 1, "what is done is not done again"
 
 
-def test_what_fails_is_tried_again_and_holds_up_only_what_needs_it(jobs: ModuleType, tmp_path: Path) -> None:
+def test_a_failed_job_is_retried_and_blocks_only_its_dependents(jobs: ModuleType, tmp_path: Path) -> None:
     job = jobs.Job
     listed = [
         job("bad", writing(tmp_path / "bad", code=3)),
@@ -66,14 +66,14 @@ def test_what_fails_is_tried_again_and_holds_up_only_what_needs_it(jobs: ModuleT
 
 @pytest.fixture(params=[signal.default_int_handler, signal.SIG_IGN], ids=["as usual", "in the background"])
 def started(request: pytest.FixtureRequest) -> Iterator[None]:
-    """A shell has what it starts in the background ignore Ctrl-C."""
+    """Background processes of a shell ignore Ctrl-C."""
     usual = signal.signal(signal.SIGINT, request.param)
     yield
     signal.signal(signal.SIGINT, usual)
 
 
 @pytest.mark.usefixtures("started")
-def test_when_time_is_up_they_are_interrupted(jobs: ModuleType, tmp_path: Path) -> None:
+def test_jobs_are_interrupted_when_time_is_up(jobs: ModuleType, tmp_path: Path) -> None:
     listed = [jobs.Job(name, writing(tmp_path / name, 60)) for name in ("long", "late")]
     began = time.monotonic()
     assert jobs.run_jobs(listed, tmp_path / "out", lanes=1, gigabytes=10, seconds=1) == ["long", "late"]

@@ -1,4 +1,4 @@
-"""Every cell of the matrix is trained by the same rules and says by which."""
+"""Every cell of the matrix is trained by the same rules and records them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_nothing_is_set_but_what_a_cell_names(matrix: ModuleType) -> None:
 
 
 @pytest.mark.parametrize("part", [".", "second-freeze"])
-def test_what_is_compared_is_of_one_frozen_commit_and_nothing_was_set(part: str, matrix: ModuleType) -> None:
+def test_compared_cells_are_of_one_frozen_commit_with_nothing_else_set(part: str, matrix: ModuleType) -> None:
     folder = matrix.RESULTS / part
     files = sorted(folder.glob("matrix-*.json"))
     results = [json.loads(file.read_text(encoding="utf-8")) for file in files]
@@ -82,7 +82,7 @@ def test_a_cell_is_trained_and_scored(tmp_path: Path, monkeypatch: pytest.Monkey
     told = json.loads(Path(f"out/matrix-{name}.json").read_text(encoding="utf-8"))
     assert told["commit"] == "abc" and told["cell"]["seed"] == 3 == told["recipe"]["training"]["seed"]
     assert told["test"]["documents"] == told["span_classifier_alone"]["documents"] == 5
-    assert told["recipe"]["training"]["epochs"] == 2  # what was chosen is there
+    assert told["recipe"]["training"]["epochs"] == 2  # the completed recipe is recorded
 
 
 def test_few_sentences_are_drawn_with_the_seed_and_shared(

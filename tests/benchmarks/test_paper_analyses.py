@@ -22,11 +22,11 @@ Script = Callable[..., None]
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> Script:
-    """Runs a script of benchmarks/ in this process, with arguments; architectures that it registers are forgotten afterwards."""
+    """Runs a script of benchmarks/ in this process, with arguments; architectures that it registers are removed afterwards."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     known = dict(registry._modules())
     monkeypatch.setattr(registry, "_modules", lambda: known)
-    for name in ("rival", "papers.set_gner"):  # the rival registers only where it is imported anew
+    for name in ("rival", "papers.set_gner"):  # the rival registers only when it is imported for the first time
         monkeypatch.delitem(sys.modules, name, raising=False)
 
     def run(name: str, *arguments: object) -> None:
@@ -38,7 +38,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
 
 @pytest.fixture(scope="module")
 def located(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small locate_label model whose seeds leave lengths out."""
+    """A small locate_label model whose seeds skip some lengths."""
     recipe = Recipe.of(
         {
             "data": {"synthetic": {"contiguous": True, "sentences": 24}},
@@ -152,7 +152,7 @@ def test_spans_steps_seeds_and_swaps_of_a_diffusion_model_are_measured(script: S
 
 
 @pytest.mark.slow
-def test_generation_is_measured_beside_its_rival(script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_generation_is_compared_with_its_rival(script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     documents = synthetic(6, seed=8).documents
     for name, fewer in (("BEAMS", (1, 3)), ("REPEATS", 1)):
         monkeypatch.setattr(f"papers.set_gner.{name}", fewer)

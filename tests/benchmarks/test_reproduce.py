@@ -28,7 +28,7 @@ def reproduce(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return import_module("reproduce")
 
 
-def test_every_architecture_is_timed_on_every_corpus_that_is_there(
+def test_every_architecture_is_timed_on_every_existing_corpus(
     reproduce: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""The drawing that the page shows is the one that the library makes now."""
+"""The drawing on the page is the one that the library makes now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scripts tell what is wrong with their input in one line, and nothing of where in the code it was found."""
+"""Scripts report wrong input in one line, without a traceback."""
 
 import runpy
 import sys
@@ -17,7 +17,7 @@ from run_scripts import SCRIPTS, told_at_the_end
     ],
     ids=["recipe", "model", "training"],
 )
-def test_wrong_input_is_told_in_one_line(
+def test_wrong_input_is_reported_in_one_line(
     command: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -26,8 +26,8 @@ def test_wrong_input_is_told_in_one_line(
     assert capsys.readouterr().err == ""
 
 
-def test_a_script_in_a_folder_finds_what_all_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python puts the folder of a script in its path, so that of `papers/` and not that of `script.py`."""
+def test_a_script_in_a_folder_finds_the_shared_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python puts the folder of a script in its path: here `papers/`, not the folder of `script.py`."""
     path = SCRIPTS / "papers/locate_label.py"
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [str(path.parent), *(one for one in sys.path if one != str(SCRIPTS))])

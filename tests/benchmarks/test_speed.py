@@ -1,4 +1,4 @@
-"""Works are timed in rounds: each in turn, a first round aside, the fastest counts."""
+"""Models are timed in rounds: each in turn, after a warm-up round, and the fastest counts."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_fastest_of_several_rounds_counts_and_the_first_does_not(speed: Modu
     assert order == ["a", "b"] * 4
 
 
-def test_each_model_is_told_its_own_times(speed: ModuleType, tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_model_gets_its_own_times(speed: ModuleType, tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     timed = list[int]()
 
     def counted(works: Sequence[Callable[[], object]], repeats: int) -> list[float]:

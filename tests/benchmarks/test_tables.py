@@ -1,4 +1,4 @@
-"""Tables and figures over many results: means over seeds, and nothing where there is no result."""
+"""Tables and figures over many results: means over seeds, and empty cells where there is no result."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_row_has_the_mean_and_the_spread_over_seeds(tables: ModuleType) -> Non
 
 
 def test_a_table_has_one_procedure(tables: ModuleType) -> None:
-    """Other trainings, few sentences and other presets are in no cell of the tables over all architectures."""
+    """Other trainings, few sentences and other presets do not enter the tables over all architectures."""
     others = [
         run("biaffine", "cadec", 0, (GAP,), preset="paper"),
         run("biaffine", "cadec", 0, (GAP,), sentences=100),
@@ -82,7 +82,7 @@ def test_a_table_has_one_procedure(tables: ModuleType) -> None:
         assert summary([*RESULTS, *others]) == summary(RESULTS)
 
 
-def test_few_sentences_stand_beside_the_rivals(tables: ModuleType) -> None:
+def test_few_sentences_are_compared_with_the_rivals(tables: ModuleType) -> None:
     yards = [{"corpus": "cadec", "sentences": sentences, "encoder": "minilm", "test_f1": 0.4} for sentences in (100, 5340)]
     tagger = {"what": "token_classifier", "corpus": "cadec", "sentences": 100, "test": {"strict": {"f1": 0.3}}}
     few = [run("nag_ner", "cadec", seed, (GAP,), sentences=100) for seed in (0, 1)]
@@ -92,7 +92,7 @@ def test_few_sentences_stand_beside_the_rivals(tables: ModuleType) -> None:
     assert [row["cadec"] for row in tables.yardstick(results)] == ["40.0"]
 
 
-def test_qualities_stand_beside_each_other(tables: ModuleType) -> None:
+def test_qualities_are_compared(tables: ModuleType) -> None:
     best, large = run("biaffine", "conll03", 0, (GAP,), quality="best"), run("set_gner", "genia_disc", 0, (GAP,), encoder="mpnet")
     other, small = tables.qualities([*RESULTS, best, large, run("biaffine", "conll03", 0, ())])
     told = {"corpus": "genia_disc", "architecture": "set_gner", "standard": "50.0", "best": "", "standard, mpnet": "50.0"}
@@ -100,7 +100,7 @@ def test_qualities_stand_beside_each_other(tables: ModuleType) -> None:
     assert small == {"corpus": "conll03", "architecture": "biaffine", "standard": "0.0", "best": "50.0", "standard, mpnet": ""}
 
 
-def test_a_method_stands_beside_its_paper_and_its_span_classifier(tables: ModuleType) -> None:
+def test_a_method_is_compared_with_its_paper_and_its_span_classifier(tables: ModuleType) -> None:
     results = [*RESULTS, run("set_gner", "genia_disc", 0, (), preset="paper"), run("nag_ner", "genia", 0, (), preset="paper")]
     biaffine, nag, generated = tables.methods(results)
     assert (biaffine["preset: paper"], biaffine["its span classifier alone"]) == ("", "")
@@ -109,18 +109,18 @@ def test_a_method_stands_beside_its_paper_and_its_span_classifier(tables: Module
     assert (nag["corpus"], nag["preset: paper"], nag["preset: default"]) == ("genia", "0.0", "")
 
 
-def test_fragments_stand_beside_a_training_without_them(tables: ModuleType) -> None:
+def test_fragments_are_compared_with_a_training_without_them(tables: ModuleType) -> None:
     results = [*RESULTS, run("biaffine", "genia_disc", 0, (INNER,), preset="contiguous")]
     (row,) = tables.fragments(results)
     assert (row["architecture"], row["without"], row["with"]) == ("biaffine", "50.0", tables.matrix(RESULTS)[0]["genia_disc"])
     assert row["discontinuous"].startswith("50.0")
-    assert (row["device ratio without"], row["device ratio with"]) == ("", "")  # one of them alone says nothing
+    assert (row["device ratio without"], row["device ratio with"]) == ("", "")  # shown only if both are measured
     name, alone = speed("biaffine", 950.0)
     (row,) = tables.fragments([*results, (name, {**alone, "preset": "contiguous", "device_ratio": 1.4})])
     assert (row["device ratio without"], row["device ratio with"]) == ("1.40", "1.50")
 
 
-def test_shapes_are_told_apart(tables: ModuleType) -> None:
+def test_scores_by_shape(tables: ModuleType) -> None:
     biaffine, generated = tables.by_shape(RESULTS)
     assert biaffine["nested"] == "100.0 ± 0.0 (2)"
     assert generated["nested"] == "0.0"
@@ -128,7 +128,7 @@ def test_shapes_are_told_apart(tables: ModuleType) -> None:
     assert biaffine["discontinuous"].startswith("50.0")
 
 
-def test_lengths_stand_below_the_number_of_their_entities(tables: ModuleType) -> None:
+def test_lengths_come_after_the_number_of_their_entities(tables: ModuleType) -> None:
     counts, biaffine, generated = tables.by_length(RESULTS)
     assert (counts["architecture"], counts["1"], counts["2"], counts["3"], counts["4"]) == ("entities", "1", "1", "1", "")
     assert (biaffine["architecture"], biaffine["1"]) == ("biaffine", "100.0 ± 0.0 (2)")
@@ -144,7 +144,7 @@ def test_speed_is_of_the_corpora_of_the_tables(tables: ModuleType) -> None:
     assert [row["genia_disc"] for row in tables.device_ratios(RESULTS)] == ["1.50", "1.50"]
 
 
-def test_noise_is_how_far_times_of_the_same_work_lie_apart(tables: ModuleType) -> None:
+def test_noise_is_the_ratio_of_times_of_the_same_work(tables: ModuleType) -> None:
     (minilm,) = tables.timing_noise(RESULTS)
     assert (minilm["encoder"], minilm["genia_disc"], minilm["cadec"]) == ("minilm", f"{3000 / 900:.2f}", "")
     assert tables.timing_noise([]) == []

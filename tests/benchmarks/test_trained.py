@@ -1,4 +1,4 @@
-"""A training for a benchmark that was cut short is continued, and a complete one is not run again."""
+"""A benchmark training that was cut short is resumed, and a complete one is not run again."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def no_memory() -> None:
     raise NoMemoryError
 
 
-def test_what_an_earlier_try_began_is_continued_and_what_it_completed_stays(
+def test_an_unfinished_training_is_resumed_and_a_complete_one_is_kept(
     reproduce: ModuleType, tmp_path: Path, checkpoint_every: Callable[[int], None]
 ) -> None:
     checkpoint_every(1)

@@ -83,7 +83,7 @@ def test_a_run_goes_on_where_it_stopped(recognizer: Recognizer, tmp_path: Path) 
         with pytest.raises(Stopped):
             run("halves.jsonl.gz", stop)
         assert not (tmp_path / "halves.jsonl.gz").exists()
-    with pytest.raises(AnynerError, match=r"another run \(model differ\): delete it"):
+    with pytest.raises(AnynerError, match=r"another run \(different model\): delete it"):
         Parts(tmp_path / "halves.jsonl.gz", {"model": "other"})
     done, predicted = run("halves.jsonl.gz")
     assert (done.documents, predicted) == (60, 1), "8 of 9 were there: each stop came after a part was written"
@@ -109,7 +109,7 @@ def test_processes_write_what_one_would(recognizer: Recognizer, tmp_path: Path) 
 
 
 def test_a_torch_model_is_not_forked(tiny_model: Path, tmp_path: Path) -> None:
-    """Its threads would not be there in the fork, which would wait for them."""
+    """A fork would wait for threads that it does not have."""
     recognizer = anyner.load(tiny_model, runtime="torch", device="cpu", threads=2)
     tasks = [Task(Chunk((Document("Rome"),)), tmp_path / "0")]
     with pytest.raises(AnynerError, match="a worker process ended"):
@@ -133,7 +133,7 @@ def test_a_killed_worker_is_one_line_and_nothing_is_lost(recognizer: Recognizer,
 
 
 def test_workers_end_with_their_parent(tmp_path: Path) -> None:
-    """A process that watches a parent which is gone ends by itself."""
+    """A worker whose parent is gone exits by itself."""
     code = "import os, threading, time; from anyner.bulk import workers; workers._end_with(os.getppid() + 1); time.sleep(60)"
     started = time.monotonic()
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 1

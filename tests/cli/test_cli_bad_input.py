@@ -1,4 +1,4 @@
-"""Whatever a user may hand over gives a result or one clear line; never a traceback, never half a file."""
+"""Any input gives a result or a one-line error; never a traceback, never half a file."""
 
 import json
 import os

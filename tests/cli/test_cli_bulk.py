@@ -1,4 +1,4 @@
-"""`anyner predict -i FILE -o OUT`: files of any size and kind, one output in their order, bad lines told."""
+"""`anyner predict -i FILE -o OUT`: files of any size and kind, one output in their order, bad lines reported."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ def test_a_table_keeps_its_columns_and_rows(tiny_model: Path, recognizer: Recogn
     entities = [[(one["label"], one["fragments"]) for one in own] for own in found["entities"].to_pylist()]
     own = expected(recognizer, [text or "" for text in texts])
     assert entities == [[(one["label"], one["fragments"]) for one in row] for row in own]
-    for column, why in (("text", "no column 'text'"), ("when", "not texts")):
+    for column, why in (("text", "no column 'text'"), ("when", "expected texts, got timestamp")):
         anyner_command("predict", "-i", tmp_path / "in.parquet", "--column", column, "-m", tiny_model, "-o", out).assert_one_line(
             why
         )
 
 
-def test_input_that_was_mended_is_read_again(tiny_model: Path, tmp_path: Path) -> None:
+def test_corrected_input_is_read_again(tiny_model: Path, tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_bytes(b"na\xefve")
     command = ("predict", "-i", tmp_path / "in.txt", "-m", tiny_model, "-o", tmp_path / "out.jsonl")
     anyner_command(*command).assert_one_line("not UTF-8")
@@ -89,4 +89,4 @@ def test_bad_lines_are_told_and_counted_and_the_rest_is_predicted(tiny_model: Pa
 
 
 def test_workers_and_devices_need_files(tiny_model: Path, tmp_path: Path) -> None:
-    anyner_command("predict", "Rome", "-m", tiny_model, "--workers", 2).assert_one_line("give -i FILE and -o OUT")
+    anyner_command("predict", "Rome", "-m", tiny_model, "--workers", 2).assert_one_line("need -i FILE and -o OUT")

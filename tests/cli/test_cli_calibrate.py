@@ -60,16 +60,16 @@ def test_a_calibration_is_stored_told_and_replaced(tiny_model: Path, dev: Path, 
 def test_what_cannot_be_reached_is_one_line(tiny_model: Path, dev: Path, tmp_path: Path) -> None:
     done = anyner_command("calibrate", tiny_model, dev, "--recall", 0.999, "-o", tmp_path / "copy")
     assert done.code == 0, done.err
-    assert done.err.splitlines()[-1].startswith("recall 0.999 is not reached; the best thresholds are sure of no more than: ")
+    assert done.err.splitlines()[-1].startswith("recall 0.999 is not reached; lower confidence bounds at the best thresholds: ")
     assert anyner.load(tmp_path / "copy", "cpu").config.calibration is not None
     assert "calibration" not in anyner_command("info", tiny_model).out
 
 
 def test_mistakes_are_told_before_the_model_is_run(tiny_model: Path, dev: Path, tmp_path: Path) -> None:
-    anyner_command("calibrate", "general-en", dev).assert_one_line("general-en: not a folder of yours", "-o")
-    anyner_command("calibrate", tiny_model, dev, "-o", tmp_path).assert_one_line("already there")
+    anyner_command("calibrate", "general-en", dev).assert_one_line("general-en: cannot change a bundled or hub model", "-o")
+    anyner_command("calibrate", tiny_model, dev, "-o", tmp_path).assert_one_line("already exists")
     (tmp_path / "empty.jsonl").write_text('{"text": "x", "entities": []}\n', encoding="utf-8")
-    anyner_command("calibrate", tiny_model, tmp_path / "empty.jsonl").assert_one_line("holds no entity to calibrate on")
+    anyner_command("calibrate", tiny_model, tmp_path / "empty.jsonl").assert_one_line("has no entities to calibrate on")
 
 
 def test_a_copy_keeps_its_graph(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_inspect_counts_entities_that_do_not_sit_on_words(tmp_path: Path) -> Non
 
 
 def _bad_lines(count: int) -> str:
-    """Lines with a different problem each: equal ones are told as one."""
+    """Lines with a different problem each: equal ones would be grouped."""
     return "".join(" " * number + "nonsense\n" for number in range(count))
 
 
@@ -75,12 +75,12 @@ def test_thousands_of_rejected_records_are_one_line(tmp_path: Path) -> None:
     outside = {"text": "pain", "spans": [span | {"end": 99}], "answer": "accept"}
     file.write_text("".join(json.dumps(record) + "\n" for record in [*records, outside]))
     rejected = f'{file}:1: a record with "answer": "reject" is not read (dropped), and 1,999 more like it'
-    beyond = f"{file}:2002: entity 'X' [[0, 99]]: fragment [0, 99) is out of range 0 to 4 in characters of 'pain' (dropped)"
+    beyond = f"{file}:2002: entity 'X' [[0, 99]]: fragment [0, 99) is out of range: 'pain' has 4 characters (dropped)"
     out = anyner_command("inspect", file).out
     assert out.endswith(f"problems: 2,001\n  {rejected}\n  {beyond}\n")
     assert ["entities", "1"] in [line.split() for line in out.splitlines()]
-    told = anyner_command("convert", file, tmp_path / "b.jsonl").err
-    assert told == f"2001 problems while reading (2001 dropped):\n  {rejected}\n  {beyond}\n"
+    printed = anyner_command("convert", file, tmp_path / "b.jsonl").err
+    assert printed == f"2001 problems while reading (2001 dropped):\n  {rejected}\n  {beyond}\n"
     every = anyner_command("inspect", file, "--problems").out
     assert every.count("is not read (dropped)") == 2000 and f"{file}:2000:" in every
 

@@ -34,7 +34,7 @@ def test_an_absent_encoder_is_one_line_where_nothing_answers(tmp_path: Path, mon
 
     monkeypatch.setattr(socket, "getaddrinfo", nobody)
     monkeypatch.setattr(socket.socket, "connect", nobody)
-    monkeypatch.setattr(time, "sleep", lambda _: None)  # it asks again and again
+    monkeypatch.setattr(time, "sleep", lambda _: None)  # between retries
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
     answer = anyner_command("train", "--data", "synthetic", "--encoder", "nonexistent/thing", "-o", tmp_path / "m")
     reason = "no such folder or bundled model, and the Hugging Face Hub is not reachable"

@@ -28,7 +28,7 @@ for line in sys.argv[1:]:
 
 
 def test_what_needs_no_model_loads_nothing_heavy() -> None:
-    """One command after the other in a new process: whatever one of them loads is there for all that follow."""
+    """The commands run one after the other in one process, so what one of them loads stays loaded."""
     lines = ("--help", "--version", "predict --help", "models", "inspect synthetic:dev")
     done = subprocess.run([sys.executable, "-c", LOADED, *lines], capture_output=True, text=True, check=True)
     loaded = [set(line.split()) for line in done.stdout.splitlines() if "typer" in line.split()]
@@ -39,7 +39,7 @@ def test_what_needs_no_model_loads_nothing_heavy() -> None:
 
 
 def processor_seconds(command: list[str]) -> float:
-    """Unlike the clock it minds little what else the machine does."""
+    """CPU time, which hardly depends on the load of the machine."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(command, capture_output=True, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -59,7 +59,7 @@ def test_help_starts_fast() -> None:
     assert help_page < 2 * typer
 
 
-def test_both_doors_lead_to_the_same_commands() -> None:
+def test_the_installed_script_has_the_same_commands() -> None:
     script = Path(sys.executable).with_name("anyner")
     page = subprocess.run([str(script), "--help"], capture_output=True, text=True, check=True).stdout
     assert page.split() == anyner_command("--help").out.split()

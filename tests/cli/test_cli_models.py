@@ -40,8 +40,8 @@ def test_a_refit_trains_on_train_and_dev(data: Path, tmp_path: Path) -> None:
     assert answer.code == 0 and answer.out.startswith(f"{second}: trained on train and dev (epoch ")
     assert "25 training documents" in answer.err and "dev included" in answer.err and "dev P" not in answer.err
     assert anyner.load(second).config.thresholds == anyner.load(first).config.thresholds
-    told = anyner_command("info", second).out
-    assert "trained as well" in told and "best epoch" not in told
+    shown = anyner_command("info", second).out
+    assert "used for training" in shown and "best epoch" not in shown
     assert "best epoch" in anyner_command("info", first).out
     anyner_command("train", "--refit-from", second, "-o", tmp_path / "third").assert_one_line("was itself trained on dev")
     anyner_command("train", "--refit-from", tmp_path, "-o", tmp_path / "third").assert_one_line("is not a model folder")

@@ -103,7 +103,7 @@ def test_the_texts_of_a_folder_are_read_and_what_is_none_is_told(tiny_model: Pat
 def test_a_folder_without_texts_is_refused(tiny_model: Path, tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     anyner_command("predict", "-i", tmp_path, "-m", tiny_model).assert_one_line(
-        "is no corpus, and has no .txt, .jsonl or .parquet"
+        "is not a corpus, and has no .txt, .jsonl or .parquet"
     )
 
 

@@ -1,4 +1,4 @@
-"""`anyner pretrain`: a folder that the next training starts from, and one clear line for whatever is wrong."""
+"""`anyner pretrain`: writes a folder that training can start from; errors are one line."""
 
 from pathlib import Path
 

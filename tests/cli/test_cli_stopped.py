@@ -1,4 +1,4 @@
-"""A training that is stopped, or has no room to write, says in one line how to go on."""
+"""A training run that is interrupted, or out of disk space, says in one line how to continue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`anyner predict - --lines` answers while stdin stays open, tells how far it is, and packs what it writes by the name."""
+"""`anyner predict - --lines` answers while stdin stays open, shows progress, and compresses its output by the file name."""
 
 import gzip
 import json
@@ -31,7 +31,7 @@ PATIENCE = 60
 
 
 def answered(output: int) -> bytes:
-    """What was written by the time the command waits again: at least something, else the test fails."""
+    """What the command wrote before it waits for input again; fails if that is nothing."""
     ready, *_ = select.select([output], [], [], PATIENCE)
     assert ready, "no answer while stdin is open"
     return os.read(output, 65_536)
@@ -69,8 +69,8 @@ def test_a_line_is_answered_before_the_next_one_is_written(tiny_model: Path, mon
     stdin, lines = os.pipe()
     write, end = partial(os.write, lines), partial(os.close, lines)
     answers = answers_of(monkeypatch, stdin, write, end, "-m", tiny_model, "--format", "jsonl")
-    told = [[(one["id"], one["text"]) for one in map(json.loads, answer.splitlines())] for answer in answers]
-    assert told == [[(str(number), text)] for number, text in enumerate(TEXTS[:3], 1)]
+    found = [[(one["id"], one["text"]) for one in map(json.loads, answer.splitlines())] for answer in answers]
+    assert found == [[(str(number), text)] for number, text in enumerate(TEXTS[:3], 1)]
 
 
 def test_a_line_typed_in_a_terminal_is_drawn_at_once(tiny_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,12 +124,12 @@ def test_a_file_and_other_commands_see_no_pauses(tmp_path: Path, monkeypatch: py
     sys.stdin.close()
 
 
-# --- how far it is ---------------------------------------------------------------------------------------------------
+# --- progress --------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def seconds(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A clock that goes on a second with every look."""
+    """A clock that advances by a second with every reading."""
     now = iter(range(1000))
     monkeypatch.setattr(output.time, "monotonic", lambda: float(next(now)))
     yield
@@ -156,7 +156,7 @@ def test_progress_tells_documents_words_and_rate_and_is_wiped_out(capsys: pytest
     assert capsys.readouterr().err == ""
 
 
-# --- packed by the name ----------------------------------------------------------------------------------------------
+# --- compression by the file name ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("ending", "unpack"), [(".gz", gzip.decompress), (".xz", lzma.decompress), (".GZ", gzip.decompress)])

@@ -1,4 +1,4 @@
-"""A misspelt key of a recipe, a head or its options gets the key that was meant."""
+"""The error for a misspelt key of a recipe, a head or its options suggests the intended key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Actors of Ray: in this process, and (slow) on a cluster of this machine, one of them killed on the way."""
+"""Ray actors: in this process, and (slow) on a local cluster, with one of them killed during the run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from anyner.bulk.chunks import Chunk, chunks_of
 from anyner.bulk.forms import JsonLines, with_entities
 from anyner.bulk.parts import Parts
 from anyner.bulk.workers import Done, Work, in_this_process
-from anyner.cluster.ray import Actors, ChunkPredictor, RowPredictor, _steps, _told, connected, predict
+from anyner.cluster.ray import Actors, ChunkPredictor, RowPredictor, _one_line, _steps, connected, predict
 from anyner.corpora.corpus import Problem
 from anyner.corpora.synthetic import synthetic
 from anyner.document import Document
@@ -79,7 +79,7 @@ def test_an_actor_writes_the_parts_that_are_not_there_yet(recognizer: Recognizer
 
 
 def test_ray_needs_an_output_and_a_cluster_and_tells_what_went_wrong(tiny_model: Path) -> None:
-    anyner_command("predict", "Rome", "-m", tiny_model, "--ray", "local").assert_one_line("give -i FILE and -o OUT.jsonl")
+    anyner_command("predict", "Rome", "-m", tiny_model, "--ray", "local").assert_one_line("need -i FILE and -o OUT.jsonl")
     pytest.importorskip("ray", reason="the extra ray is not installed")
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
@@ -89,12 +89,12 @@ def test_ray_needs_an_output_and_a_cluster_and_tells_what_went_wrong(tiny_model:
     try:
         raise RuntimeError("of Ray") from AnynerError("a.txt: not there")
     except RuntimeError as error:
-        assert str(_told(error)) == "a.txt: not there"
-    assert str(_told(RuntimeError("lost\nat line 3"))).startswith("Ray: lost")
+        assert str(_one_line(error)) == "a.txt: not there"
+    assert str(_one_line(RuntimeError("lost\nat line 3"))).startswith("Ray: lost")
 
 
 def _kill_an_actor(folder: Path, killed: list[int]) -> None:
-    """Once the first part is there."""
+    """Kills one as soon as the first part is there."""
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and not any(folder.glob("0*")):
         time.sleep(0.05)

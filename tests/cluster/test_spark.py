@@ -48,5 +48,5 @@ def test_batches_get_a_column_of_entities_from_a_model_that_is_loaded_once(
 
 
 def test_a_missing_column_is_told(tiny_model: Path) -> None:
-    with pytest.raises(AnynerError, match=r"no column 'text': name the one of texts \(note\)"):
+    with pytest.raises(AnynerError, match=r"no column 'text': name the text column \(note\)"):
         list(predict_batches([pa.RecordBatch.from_pydict({"note": ["Rome"]})], str(tiny_model)))

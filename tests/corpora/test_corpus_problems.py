@@ -22,8 +22,8 @@ def test_equal_words_about_other_files_or_kept_data_are_not_one_group() -> None:
 def test_a_summary_is_one_line_with_dropped_data_first() -> None:
     assert summary([]) == ""
     assert summary([RANGE]) == "1 problem in the files (1 dropped): a.jsonl:9: out of range (dropped)"
-    told = summary([SORTED, *REJECTED, RANGE], shown=2)
-    assert told == (
+    line = summary([SORTED, *REJECTED, RANGE], shown=2)
+    assert line == (
         "3,002 problems in the files (3,001 dropped): a.jsonl:1: rejected (dropped), and 2,999 more like it; "
         "a.jsonl:9: out of range (dropped); and 1 more: anyner inspect lists them"
     )

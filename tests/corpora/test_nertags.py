@@ -66,7 +66,7 @@ def _found(document: Document) -> list[tuple[str, str]]:
         ["B-PER", "L-PER", "O", "U-LOC"],
     ],
 )
-def test_tags_that_are_spelt_out(tmp_path: Path, tags: list[str]) -> None:
+def test_tags_as_strings(tmp_path: Path, tags: list[str]) -> None:
     corpus = _read(tmp_path, {"id": "7", "tokens": TOKENS, "ner_tags": tags})
     assert corpus.problems == ()
     (document,) = corpus
@@ -79,7 +79,7 @@ def test_the_scheme_shows_in_all_tags_of_a_file(tmp_path: Path) -> None:
     corpus = _read(tmp_path, first, {"text": "no tags"}, {"tokens": TOKENS, "ner_tags": ["B-PER", "I-PER", "O", "B-LOC"]})
     assert [_found(document) for document in corpus] == [[("LOC", "Accra")], [], FOUND]
     (problem,) = corpus.problems
-    assert (problem.line, problem.kept) == (1, True) and "in IOB2 it should not" in problem.what
+    assert (problem.line, problem.kept) == (1, True) and "invalid in IOB2" in problem.what
 
 
 @pytest.mark.parametrize("form", FEATURES)
@@ -103,7 +103,7 @@ def test_numbers_are_named_by_the_card_beside_the_file(tmp_path: Path, wrapper: 
 
 
 @pytest.mark.parametrize("names", [NAMES, {str(number): name for number, name in enumerate(NAMES)}])
-def test_names_of_ones_own_win(tmp_path: Path, names: Any) -> None:
+def test_names_of_the_user_win(tmp_path: Path, names: Any) -> None:
     other = {"ner_tags": {"feature": {"names": NAMES[::-1], "_type": "ClassLabel"}, "_type": "Sequence"}}
     (tmp_path / "dataset_info.json").write_text(json.dumps({"features": other}))
     (tmp_path / "label_names.json").write_text(json.dumps(names))
@@ -171,12 +171,12 @@ def test_tags_that_do_not_fit_drop_their_line(tmp_path: Path, tags: Any, message
 @pytest.mark.parametrize(
     ("tags", "message"),
     [
-        ([1, 2, 0, -100], "tag -100 is none of the 5 that label_names.json names"),
-        ([1, 2, 0, 5], "tag 5 is none of the 5"),
+        ([1, 2, 0, -100], "tag -100 is out of range: label_names.json names 5 tags; read as O"),
+        ([1, 2, 0, 5], "tag 5 is out of range"),
         (["B-PER", "I-PER", "O", "LOC"], "tag 'LOC' is malformed"),
     ],
 )
-def test_a_bad_tag_is_read_as_o_and_told(tmp_path: Path, tags: Any, message: str) -> None:
+def test_a_bad_tag_is_read_as_o_and_reported(tmp_path: Path, tags: Any, message: str) -> None:
     (tmp_path / "label_names.json").write_text(json.dumps(NAMES))
     corpus = _read(tmp_path, {"tokens": TOKENS, "ner_tags": tags})
     assert _found(corpus.documents[0]) == FOUND[:1]
@@ -194,7 +194,7 @@ def test_tags_win_over_what_has_no_positions(tmp_path: Path, beside: dict[str, A
 
 
 @pytest.mark.parametrize("key", ["entities", "spans"])
-def test_tags_beside_entities_are_told(tmp_path: Path, key: str) -> None:
+def test_tags_beside_entities_are_reported(tmp_path: Path, key: str) -> None:
     entities = [{"label": "PER", "start": 0, "end": 2}]
     corpus = _read(tmp_path, {"tokens": TOKENS, "ner_tags": ["O", "O", "O", "B-LOC"], key: entities})
     assert _found(corpus.documents[0]) == FOUND[:1]

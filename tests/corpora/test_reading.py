@@ -148,13 +148,13 @@ def test_a_position_outside_the_text_names_file_line_and_text(tmp_path: Path, na
     (tmp_path / "x.txt").write_text("Pain now")  # what the brat file is about; the others stand alone
     (problem,) = read(path, name).problems
     assert (problem.file, problem.line, problem.kept) == (str(path), line, False)
-    unit = "0 to 8 in characters" if name in {"jsonl", "brat"} else "0 to 2 in words"
-    assert f"out of range {unit} of 'Pain now'" in problem.what
+    length = "8 characters" if name in {"jsonl", "brat"} else "2 words"
+    assert f"out of range: 'Pain now' has {length}" in problem.what
 
 
 def test_a_table_of_texts_is_sent_to_what_reads_it(tmp_path: Path) -> None:
     (tmp_path / "notes.CSV").write_text("id,text\n1,Pain now\n")
-    assert "anyner.predict_frame reads a column of texts" in _message(tmp_path / "notes.CSV")
+    assert "to predict on a column of texts, use anyner.predict_frame" in _message(tmp_path / "notes.CSV")
 
 
 def test_folders(tmp_path: Path) -> None:

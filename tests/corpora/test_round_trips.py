@@ -1,4 +1,4 @@
-"""read(write(x)) = x for every format that can hold x; what it cannot hold is refused or told."""
+"""read(write(x)) = x for every format that can hold x; what it cannot hold is refused or reported."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from anyner.document import Document, Entity
 from anyner.errors import AnynerError
 
 INSTALLED = [one for one in FORMATS if not one.needs or find_spec(one.needs)]
-"""Drawing documents takes far longer than writing them: every test draws once and tries all formats."""
+"""Drawing documents takes far longer than writing them, so every test draws once and tries all formats."""
 RENAMED = {"conll", "brat", "pubtator", "azure"}
 """Formats that keep names only where they fit."""
 
@@ -66,15 +66,15 @@ def test_what_a_format_can_hold_comes_back_equal(documents: list[Document]) -> N
 
 
 @given(document=any_documents())
-def test_what_a_format_cannot_hold_is_refused_or_told(document: Document) -> None:
+def test_what_a_format_cannot_hold_is_refused_or_reported(document: Document) -> None:
     for one in INSTALLED:
         fit, losses = _fitted(one, document)
         if losses:
             with tempfile.TemporaryDirectory() as folder:
-                _assert_refused_or_told(document, fit, losses[0].what, one, Path(folder))
+                _assert_refused_or_reported(document, fit, losses[0].what, one, Path(folder))
 
 
-def _assert_refused_or_told(document: Document, fit: Document | None, why: str, one: Format, folder: Path) -> None:
+def _assert_refused_or_reported(document: Document, fit: Document | None, why: str, one: Format, folder: Path) -> None:
     path = folder / "corpus"
     with pytest.raises(AnynerError) as refused:
         write([document], path, one.name)

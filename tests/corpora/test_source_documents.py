@@ -25,10 +25,12 @@ def test_another_text_at_the_same_place_is_another_document() -> None:
     assert _docs(second) == ["train-1 (2)", "train-1 (2)", "train-3", None]
     assert _docs(last) == ["train-1 (3)"]
     (problem,) = second.problems
-    assert problem.kept and str(problem).startswith("b/train.conll:1: 1 `doc` names already name other texts in an earlier file")
+    assert problem.kept and str(problem).startswith(
+        "b/train.conll:1: `doc` names that an earlier file uses for other texts: 1 renamed"
+    )
 
 
-def test_a_new_name_is_no_other_document_s() -> None:
+def test_a_new_name_is_not_that_of_another_document() -> None:
     _, second = with_distinct_docs([("a", _corpus(("d", 0, "x"))), ("b", _corpus(("d", 0, "y"), ("d (2)", 0, "z")))])
     assert _docs(second) == ["d (3)", "d (2)"]
 

@@ -21,14 +21,14 @@ WORD_FORMATS = [one.name for one in INSTALLED if one.name in _IN_WORDS]
 
 
 @pytest.mark.parametrize(("file", "name"), [("a.jsonl.gz", "jsonl"), ("a.BIO", "conll"), ("a.parquet", "parquet")])
-def test_the_ending_says_the_format(file: str, name: str, tmp_path: Path) -> None:
+def test_the_extension_selects_the_format(file: str, name: str, tmp_path: Path) -> None:
     write([DOCUMENT], tmp_path / file)
     write([DOCUMENT], tmp_path / f"named-{file}", name)
     assert (tmp_path / file).read_bytes() == (tmp_path / f"named-{file}").read_bytes()
 
 
-def test_an_ending_of_several_formats_needs_a_name(tmp_path: Path) -> None:
-    with pytest.raises(AnynerError, match=r"a\.json: its name does not say which format: add format=…, one of jsonl, "):
+def test_an_extension_of_several_formats_needs_a_format(tmp_path: Path) -> None:
+    with pytest.raises(AnynerError, match=r"a\.json: cannot tell the format from the file name: add format=…, one of jsonl, "):
         write([DOCUMENT], tmp_path / "a.json")
     assert not list(tmp_path.iterdir())
 
@@ -72,7 +72,7 @@ def test_raw_text_becomes_white_space_words_where_that_is_exact(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("name", WORD_FORMATS)
-def test_other_spacing_and_half_words_are_lost_and_told(tmp_path: Path, name: str) -> None:
+def test_other_spacing_and_half_words_are_lost_and_reported(tmp_path: Path, name: str) -> None:
     document = Document("Pain  now", (Entity("ADR", ((0, 4),)), Entity("HALF", ((6, 8),))))
     with pytest.raises(AnynerError, match="not its words joined by single spaces"):
         write([document], tmp_path / "x", name)
@@ -151,6 +151,8 @@ def test_a_format_whose_package_is_missing_says_what_to_install(tmp_path: Path, 
     (tmp_path / "x").write_bytes(b"PAR1")
     for name, extra in (("spacy", "spacy"), ("parquet", "parquet"), ("datasets", "parquet")):
         for attempt in (lambda name=name: write([DOCUMENT], tmp_path / "y", name), lambda name=name: read(tmp_path / "x", name)):
-            with pytest.raises(AnynerError, match=rf"^format {name} needs \w+: pip install 'anyner\[{extra}\]'$"):
+            with pytest.raises(
+                AnynerError, match=rf"^format {name} needs \w+, which is not installed: pip install 'anyner\[{extra}\]'$"
+            ):
                 attempt()
     assert not (tmp_path / "y").exists()

@@ -25,7 +25,7 @@ from anyner.training.config import Recipe
 
 _FIGURE = re.compile(r"(\S*)\s*<!-- figure: (\S+) (\S+)( x100)? -->")
 _TABLE = re.compile(r"<!-- table: [^>]+ -->.*?<!-- end -->", re.DOTALL)
-_CLAIM = re.compile(r"\bF1\b[^.\n|]*?\b\d+\.\d+|\b\d+\.\d+\s*(?:%\s*)?F1\b|\b[\d,.]+\s+(?:sentences|documents) a second")
+_CLAIM = re.compile(r"\bF1\b[^.\n|]*?\b\d+\.\d+|\b\d+\.\d+\s*(?:%\s*)?F1\b|\b[\d,.]+\s+(?:sentences|documents) (?:a|per) second")
 OLD_DEFAULTS = {
     "architecture": "biaffine", "encoder.source": "from_scratch", "encoder.pooling": "first", "encoder.lstm_layers": 0,
     "data.held_out": 0.0, "data.augmentation": 0.0, "training.epochs": 20, "training.batch_sentences": 32,
@@ -78,7 +78,7 @@ def test_wrong_and_missing_figures_are_noticed(tmp_path: Path) -> None:
     assert wrong_figures(right, tmp_path) == []
     assert len(wrong_figures(right.replace("78.9", "79.0").replace("1,234", "1,235"), tmp_path)) == 2
     assert wrong_figures("1 <!-- figure: none.json x -->", tmp_path) == ["none.json: no such file"]
-    assert _CLAIM.search("reaches an F1 of 78.91") and _CLAIM.search("78.9 % F1") and _CLAIM.search("8,000 sentences a second")
+    assert _CLAIM.search("reaches an F1 of 78.91") and _CLAIM.search("78.9 % F1") and _CLAIM.search("8,000 sentences per second")
 
 
 def test_tables_are_those_of_the_results(tables: ModuleType) -> None:

@@ -1,4 +1,4 @@
-"""Tiny encoders of every kind with random weights, and vocabularies made on the spot: nothing is downloaded."""
+"""Tiny encoders of every kind with random weights, and vocabularies trained on the fly: nothing is downloaded."""
 
 from collections.abc import Sequence
 

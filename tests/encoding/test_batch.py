@@ -126,7 +126,7 @@ def test_a_batch_without_entities_has_empty_gold_of_the_right_types() -> None:
     assert gold.offsets.tolist() == [0]
 
 
-def test_on_the_processor_nothing_is_copied() -> None:
+def test_on_a_cpu_nothing_is_copied() -> None:
     batch = batch_of([window([(201,)])], FRAME)
     assert batch.to(torch.device("cpu")) is batch
 

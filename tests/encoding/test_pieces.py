@@ -1,4 +1,4 @@
-"""Words become pieces one by one: none loses its place, none grows without bound, and the memory of them is bounded."""
+"""Words become pieces one by one: none loses its place, none grows without bound, and their cache is bounded."""
 
 import json
 from pathlib import Path
@@ -75,8 +75,8 @@ def test_a_word_of_exactly_the_most_pieces_stays_whole(wordpiece: PieceVocabular
         assert len(pieces) == 64 and isinstance(pieces, Shortened)
 
 
-def test_no_more_words_are_remembered_than_allowed(wordpiece: PieceVocabulary, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces_module, "_REMEMBERED", 50)
+def test_no_more_words_are_cached_than_allowed(wordpiece: PieceVocabulary, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces_module, "_CACHED_WORDS", 50)
     fresh, free = PieceVocabulary(wordpiece.tokenizer), PieceVocabulary(wordpiece.tokenizer)
     for start in range(0, 400, 20):
         words = [f"w{number}" for number in range(start, start + 25)] + ["knee", "-" * (70 + start)]
@@ -112,13 +112,13 @@ def test_the_tokenizer_gets_no_more_of_a_word_than_it_needs(any_vocabulary: Piec
 
 
 @pytest.mark.parametrize("length", [99, 100, 101, 500, 1023, 1024])
-def test_words_up_to_a_thousand_characters_have_the_pieces_they_always_had(any_vocabulary: PieceVocabulary, length: int) -> None:
+def test_words_up_to_a_thousand_characters_are_not_abridged(any_vocabulary: PieceVocabulary, length: int) -> None:
     word = ("Pain-in-the-knee/" * length)[:length]
     whole = any_vocabulary.tokenizer.encode(" " + word, add_special_tokens=False).ids
     assert any_vocabulary.cut([word]) == [tuple(whole if len(whole) <= 64 else whole[:48] + whole[-16:])]
 
 
-def test_long_words_are_not_remembered(any_vocabulary: PieceVocabulary) -> None:
+def test_long_words_are_not_cached(any_vocabulary: PieceVocabulary) -> None:
     words = ["a" * 100, "a" * 101, "knee", "-" * 80, "b-" * 500_000]
     first = any_vocabulary.cut(words)
     assert set(any_vocabulary._known) <= {"a" * 100, "knee", "-" * 80}
@@ -239,7 +239,7 @@ def test_special_names_may_be_texts_or_objects(wordpiece: PieceVocabulary, tmp_p
     assert PieceVocabulary.load(tmp_path).frame == wordpiece.frame
 
 
-def test_broken_folders_are_told_in_one_line(tmp_path: Path, wordpiece: PieceVocabulary) -> None:
+def test_broken_folders_are_reported_in_one_line(tmp_path: Path, wordpiece: PieceVocabulary) -> None:
     with pytest.raises(AnynerError, match=r"no tokenizer\.json"):
         PieceVocabulary.load(tmp_path)
     (tmp_path / "tokenizer.json").write_text('{"version": "1.0", "model"', encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Encoders come from a folder, from a saved config or from nothing; no network, no foreign code."""
+"""Encoders come from a folder, from a saved config or from scratch; no network, no foreign code."""
 
 import json
 from pathlib import Path
@@ -43,7 +43,7 @@ def test_a_folder_gives_its_weights_and_vocabulary(config: PreTrainedConfig, voc
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_pooler_is_not_missed(vocabulary: PieceVocabulary, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_pooler_is_not_reported(vocabulary: PieceVocabulary, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     plain = {"model_type": "bert", "hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "vocab_size": 330}
     encoder_from_config(plain).save_pretrained(tmp_path)  # which leaves it out
     vocabulary.save(tmp_path)
@@ -53,12 +53,12 @@ def test_a_pooler_is_not_missed(vocabulary: PieceVocabulary, tmp_path: Path, cap
     assert logging.get_verbosity() == verbosity
 
 
-def test_weights_that_are_missed_are_told(vocabulary: PieceVocabulary, tmp_path: Path) -> None:
+def test_missing_weights_are_reported(vocabulary: PieceVocabulary, tmp_path: Path) -> None:
     plain = {"model_type": "bert", "hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "vocab_size": 330}
     small = encoder_from_config(plain)
     small.save_pretrained(tmp_path, state_dict={k: v for k, v in small.state_dict().items() if "intermediate" not in k})
     vocabulary.save(tmp_path)
-    with pytest.warns(UserWarning, match=r"lacks 2 weights, the first encoder\.layer\.0\.intermediate\.\S+: they start"):
+    with pytest.warns(UserWarning, match=r"lacks 2 weights, the first encoder\.layer\.0\.intermediate\.\S+: initialized"):
         loaded, _ = pretrained_encoder(EncoderConfig(source=str(tmp_path)), iter(()))
     assert torch.equal(loaded.embeddings.word_embeddings.weight, small.embeddings.word_embeddings.weight)
 
@@ -81,12 +81,12 @@ def test_the_same_texts_give_the_same_vocabulary() -> None:
 
 
 @pytest.mark.parametrize("source", ["./nowhere", "/nowhere/at/all", "~/nowhere", "a/b/c"])
-def test_a_folder_that_is_not_there_is_named_without_asking_the_network(source: str) -> None:
+def test_a_missing_folder_is_named_without_using_the_network(source: str) -> None:
     with pytest.raises(AnynerError, match=f"no folder {source}"):
         pretrained_encoder(EncoderConfig(source=source), [])
 
 
-def test_a_folder_that_holds_no_encoder_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_folder_without_an_encoder_is_reported_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(AnynerError, match=r"encoder\.source: cannot load") as caught:
         pretrained_encoder(EncoderConfig(source=str(tmp_path)), [])
     assert "\n" not in str(caught.value)
@@ -103,27 +103,27 @@ def test_an_unknown_encoder_type_in_a_saved_config_is_named() -> None:
         encoder_from_config({"hidden_size": 8})
 
 
-def test_code_named_in_a_config_is_never_looked_for() -> None:
+def test_code_named_in_a_config_is_never_loaded() -> None:
     plain = {"model_type": "bert", "hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "vocab_size": 50}
     foreign = {**plain, "auto_map": {"AutoModel": "evil--evil.Model", "AutoConfig": "evil.Config"}}
     assert type(encoder_from_config(foreign)).__name__ == "BertModel"
 
 
 @pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation"])
-def test_kernels_named_in_a_config_are_never_looked_for(key: str) -> None:
+def test_kernels_named_in_a_config_are_never_loaded(key: str) -> None:
     plain = {"model_type": "bert", "hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1, "vocab_size": 50}
     built = encoder_from_config({**plain, key: "owner/kernels-from-a-hub"})
     assert built.config._attn_implementation in ("eager", "sdpa")
 
 
-def test_a_folder_without_a_tokenizer_is_told(config: PreTrainedConfig, tmp_path: Path) -> None:
-    """The library would make an empty one, to which every word is unknown."""
+def test_a_folder_without_a_tokenizer_is_reported(config: PreTrainedConfig, tmp_path: Path) -> None:
+    """The library would make an empty one, for which every word is unknown."""
     encoder_from_config(config).save_pretrained(tmp_path)
     with pytest.raises(AnynerError, match="no tokenizer in"):
         pretrained_encoder(EncoderConfig(source=str(tmp_path)), ())
 
 
-def test_a_fast_tokenizer_made_by_hugging_face_is_read_whole(wordpiece: PieceVocabulary, tmp_path: Path) -> None:
+def test_a_fast_tokenizer_saved_by_transformers_is_loaded(wordpiece: PieceVocabulary, tmp_path: Path) -> None:
     fast = PreTrainedTokenizerFast(tokenizer_object=wordpiece.tokenizer, pad_token="[PAD]", unk_token="[UNK]")
     fast.save_pretrained(tmp_path)
     assert PieceVocabulary.load(tmp_path).frame == wordpiece.frame

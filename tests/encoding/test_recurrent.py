@@ -58,8 +58,8 @@ def test_all_ways_agree_with_sentences_read_one_by_one(way: str, layers: int, wi
         "padded": padded,
         "persistent": persistent,
     }
-    found, wanted = (with_gradients(lstm, words, run, own.word_mask) for run in (ways[way], one_by_one))
-    for one, other in zip(found, wanted, strict=True):
+    found, expected = (with_gradients(lstm, words, run, own.word_mask) for run in (ways[way], one_by_one))
+    for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-6)
 
 
@@ -74,11 +74,11 @@ def test_dropout_lies_between_layers_in_training_alone() -> None:
 
 
 @pytest.mark.gpu
-def test_cudnn_reads_a_row_in_one_kernel() -> None:
+def test_persistent_kernels_of_cudnn_give_the_same() -> None:
     torch.manual_seed(0)
     lstm, own = nn.LSTM(384, 192, batch_first=True, bidirectional=True).cuda(), batch("cuda")
     words = torch.randn(*own.word_mask.shape, 384, device="cuda")
     runs: list[Way] = [lambda lstm, words, _: packed(lstm, words, own), persistent]
-    wanted, found = (with_gradients(lstm, words, run, own.word_mask) for run in runs)
-    for one, other in zip(found, wanted, strict=True):  # of half precision
+    expected, found = (with_gradients(lstm, words, run, own.word_mask) for run in runs)
+    for one, other in zip(found, expected, strict=True):  # of half precision
         torch.testing.assert_close(one.float(), other.float(), rtol=5e-3, atol=5e-3 * float(other.abs().max()))

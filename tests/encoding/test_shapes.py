@@ -84,7 +84,7 @@ def test_shapes_have_rows_and_rare_ones_share_one() -> None:
         assert learned.rows([window("b", "A")]).tolist() == [1, 0]
 
 
-def test_a_hidden_word_says_nothing() -> None:
+def test_a_hidden_word_reveals_nothing() -> None:
     """Whatever the hidden word was, its row is the same, and the others' are untouched."""
     hidden = [
         Example.of(window(word, "na"), [], (), None).without(np.array([True, False]), 9).window for word in ("Bean", "X", "a")
@@ -143,7 +143,7 @@ def test_a_malformed_file_is_refused_in_one_line(tmp_path: Path, breaking: Calla
     assert "\n" not in str(caught.value)
 
 
-def test_files_with_empty_vocabularies_of_features_that_are_gone_load(tmp_path: Path) -> None:
+def test_files_with_empty_vocabularies_of_removed_features_load(tmp_path: Path) -> None:
     vocabulary().save(tmp_path)
     changed(characters=[], tags=[], vector_width=0)(tmp_path)
     assert len(ShapeVocabulary.load(tmp_path)) == len(vocabulary())

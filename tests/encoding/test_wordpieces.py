@@ -12,7 +12,7 @@ counted = st.dictionaries(st.text("abc", min_size=1, max_size=6), st.integers(1,
 
 
 def by_recounting(words: dict[str, int], most: int) -> list[str]:
-    """The same by counting all pairs anew for each merge."""
+    """The same by recounting all pairs for each merge."""
     split = {word: [word[0], *("##" + c for c in word[1:])] for word in words}
     single = Counter({p: 0 for pieces in split.values() for p in pieces})
     for word, pieces in split.items():
@@ -42,7 +42,7 @@ def by_recounting(words: dict[str, int], most: int) -> list[str]:
 
 
 @given(counted, st.integers(1, 30))
-def test_pieces_are_those_of_counting_anew(words: dict[str, int], most: int) -> None:
+def test_pieces_equal_those_of_recounting(words: dict[str, int], most: int) -> None:
     assert learned_pieces(words, most) == by_recounting(words, most)
 
 

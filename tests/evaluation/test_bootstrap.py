@@ -34,7 +34,7 @@ def test_interval_agrees_with_resampling_one_by_one() -> None:
     assert interval.low < f1(pairs) < interval.high
 
 
-def test_interval_is_seeded_and_knows_no_order() -> None:
+def test_interval_is_seeded_and_independent_of_order() -> None:
     pairs = corpus(40, 0.6, seed=2)
     assert strict_interval(pairs) == strict_interval(pairs) == strict_interval(pairs[::-1])
     assert strict_interval(pairs, seed=1) != strict_interval(pairs, seed=2)
@@ -51,7 +51,7 @@ def test_intervals_at_the_edges() -> None:
         strict_interval(corpus(3, 0.5, seed=0), resamples=0)
 
 
-def test_a_clear_difference_is_told_from_none() -> None:
+def test_a_clear_difference_is_significant_and_none_is_not() -> None:
     weak, strong, other = corpus(200, 0.4, seed=3), corpus(200, 0.8, seed=4), corpus(200, 0.4, seed=5)
     clear = compare(strong, weak)
     assert clear.difference == pytest.approx(f1(strong) - f1(weak))

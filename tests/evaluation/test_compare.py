@@ -57,6 +57,6 @@ def test_what_is_printed() -> None:
     assert evaluate_documents([gold], [a]).errors[0].to_json()["cause"] == "boundary"
 
 
-def test_other_documents_are_refused() -> None:
+def test_different_documents_are_refused() -> None:
     with pytest.raises(AnynerError, match="text differ"):
         compare_documents([document(set())], [document(set())], [Document("other")])

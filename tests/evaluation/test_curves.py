@@ -21,7 +21,7 @@ def predicted(scores: list[float | None]) -> Pair:
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=10))
-def test_every_point_is_the_score_of_what_is_kept(scores: list[float]) -> None:
+def test_every_point_is_the_score_of_the_kept_predictions(scores: list[float]) -> None:
     curve = threshold_curve([predicted(list(scores))])
     assert curve[0].score.predicted == len(scores)
     assert curve[-1].threshold == 1.0

@@ -40,21 +40,21 @@ def test_split_and_merged() -> None:
     whole, left, right = entity("A", (0, 9)), entity("A", (0, 4)), entity("B", (5, 9))
     assert causes([whole], [left, right]) == [("split", 1, 2)]
     assert causes([left, right], [whole]) == [("merged", 2, 1)]
-    # Nested predictions are no split: only those apart from each other are parts.
+    # Nested predictions are no split: parts must not share characters.
     assert causes([whole], [entity("A", (0, 4)), entity("A", (0, 3))]) == [("boundary", 1, 1), ("spurious", 0, 1)]
 
 
-def test_parts_inside_two_gold_entities_are_of_the_first() -> None:
+def test_parts_inside_two_gold_entities_belong_to_the_first() -> None:
     gold = [entity("A", (0, 12)), entity("B", (0, 10))]
     assert causes(gold, [entity("A", (0, 3)), entity("B", (5, 8))]) == [("missed", 1, 0), ("split", 1, 2)]
 
 
-def test_right_entities_are_out_of_it() -> None:
+def test_correct_entities_take_no_part() -> None:
     outer, inner = entity("A", (0, 9)), entity("B", (2, 4))
     assert causes([outer, inner], [outer, entity("B", (2, 5))]) == [("boundary", 1, 1)]
 
 
-def test_the_most_alike_pair_wins_and_the_right_label_before_it() -> None:
+def test_the_right_label_wins_then_the_most_similar_pair() -> None:
     gold = [entity("A", (0, 10))]
     pairs = pair_documents([Document(TEXT, tuple(gold))], [Document(TEXT, (entity("B", (0, 11)), entity("A", (0, 14))))])
     first = error_cases(pairs)[0]

@@ -30,8 +30,8 @@ def evaluated(corpus: list[tuple[list[Entity], list[Entity]]]) -> Evaluation:
 
 
 @given(CORPUS, st.randoms(use_true_random=False))
-def test_no_order_changes_anything(drawn: list[tuple[list[Entity], list[Entity], list[Entity]]], shuffler: random.Random) -> None:
-    # The third list is right on both sides, so that correct entities are not rare.
+def test_order_changes_nothing(drawn: list[tuple[list[Entity], list[Entity], list[Entity]]], shuffler: random.Random) -> None:
+    # The third list is on both sides, so that correct entities are not rare.
     corpus = []
     for gold, predicted, both in drawn:
         one = {entity.key: entity for entity in [*gold, *both]}
@@ -77,7 +77,7 @@ def test_nothing_at_all_still_gives_a_report() -> None:
     assert text.startswith("strict micro F1 0.00 (95 % interval 0.00 to 0.00); documents: 0; gold entities: 0")
 
 
-def test_unjudged_predictions_are_told() -> None:
+def test_unjudged_predictions_are_reported() -> None:
     gold = [Document("Rome", labels=frozenset({"PER"}))]
     predicted = [Document("Rome", (Entity("LOC", ((0, 4),)),))]
     evaluation = evaluate_documents(gold, predicted)

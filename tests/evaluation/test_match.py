@@ -59,7 +59,7 @@ def test_a_label_that_is_not_annotated_is_not_judged() -> None:
     assert pair.unjudged == 1
 
 
-def test_a_gold_label_is_annotated_even_if_it_was_not_said_to_be() -> None:
+def test_a_gold_label_counts_as_annotated_even_if_unlisted() -> None:
     gold = Document("Cairo", (Entity("City", ((0, 5),)),), labels=frozenset({"River"}))
     [pair] = pair_documents([gold], [gold])
     assert len(pair.predicted) == 1

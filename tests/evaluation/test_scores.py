@@ -24,7 +24,7 @@ def characters(entity: Entity) -> set[int]:
 
 
 def best_total(gold: list[Entity], predicted: list[Entity], credit) -> float:  # noqa: ANN001
-    """The greatest summed credit over every one-to-one assignment, tried one by one."""
+    """The maximum total credit over all one-to-one assignments, by brute force."""
     padded = [*predicted, *[None] * len(gold)]
     return max(
         sum(credit(one, other) for one, other in zip(gold, order, strict=True) if other is not None)
@@ -45,7 +45,7 @@ def test_scenarios_equal_brute_force(gold: list[Entity], predicted: list[Entity]
     assert scenarios.strict == Score(len(right), len(predicted), len(gold))
     assert scenarios.exact.correct == best_total(gold, predicted, lambda a, b: a.fragments == b.fragments)
     assert scenarios.partial.correct == best_total(gold, predicted, partial_credit)
-    # Right entities are matched first, then the others as well as can be.
+    # Correct entities are matched first, then the others optimally.
     left_gold = [entity for entity in gold if entity.key not in right]
     left_predicted = [entity for entity in predicted if entity.key not in right]
     same_label = best_total(left_gold, left_predicted, lambda a, b: a.label == b.label and bool(characters(a) & characters(b)))
@@ -85,7 +85,7 @@ def test_ratios_without_a_denominator_are_zero() -> None:
     assert (Score(0, 0, 3).precision, Score(0, 2, 0).recall, Score(0, 0, 0).f1) == (0.0, 0.0, 0.0)
 
 
-def test_scores_are_not_about_scores() -> None:
+def test_scores_of_entities_are_ignored() -> None:
     gold = [Entity("A", ((0, 3),))]
     predicted = [Entity("A", ((0, 3),), score=0.3)]
     assert scenario_scores(pairs_of(gold, predicted)).strict.f1 == 1.0

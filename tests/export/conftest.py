@@ -21,7 +21,7 @@ class Notes(Listener):
 
 @pytest.fixture(scope="session")
 def exported(tiny_model: Path, export_after_training: Callable[..., None], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """As a training leaves it."""
+    """A model folder as training leaves it."""
     folder, notes = Path(shutil.copytree(tiny_model, tmp_path_factory.mktemp("exported") / "model")), Notes()
     export_after_training(folder, notes)
     assert len(notes.lines) == 1 and notes.lines[0].startswith("exported for prediction without torch: the same"), notes.lines

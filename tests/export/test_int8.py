@@ -111,7 +111,7 @@ def test_it_is_added_checked_and_removed(copied: Path) -> None:
 
 def test_it_does_not_stay_where_it_costs_too_much(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parity, "MOST_LOST", -1.0)
-    with pytest.raises(AnynerError, match="no graph in int8, as it costs more than"):
+    with pytest.raises(AnynerError, match="no int8 graph: it loses more than"):
         training_graph.add_checked_int8(copied, FOUND, synthetic(4, contiguous=True).documents)
     assert not (copied / INT8).exists()
     own = graph_of(copied)

@@ -1,4 +1,4 @@
-"""A model gives the same entities whatever runs it, and whatever the batch."""
+"""A model gives the same entities in every runtime and every batch."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _EnoughError(Exception):
 
 
 class _Until(Listener):
-    """Ends a training that finds something: its model is saved by then."""
+    """Stops training once the model finds something: it is saved by then."""
 
     def epoch(self, record: EpochRecord) -> None:
         if (record.dev_f1 or 0) >= 0.15:
@@ -69,7 +69,7 @@ def loosest(recognizer: Recognizer) -> Recognizer:
 
 
 def with_numpy_head(recognizer: Recognizer) -> Recognizer:
-    """The same model by its numpy head, the steps of which torch runs: all of the exported model but its graph."""
+    """The model with its numpy head, whose steps run in torch: the exported model without its graph."""
     model, config = recognizer.model, recognizer.config
     steps = model.head.steps()
     reading = _Reading(model, bool(recognizer.vocabulary.frame.prefix))
@@ -80,7 +80,7 @@ def with_numpy_head(recognizer: Recognizer) -> Recognizer:
         asked = own if step == READ else tuple(steps[step].examples)
         module = reading if step == READ else _Calling(model, steps[step])
         values = module(*(torch.from_numpy(inputs[name]) for name in asked))
-        return {name: value.numpy() for name, value in zip(module.told.outputs, values, strict=True)}
+        return {name: value.numpy() for name, value in zip(module.recorded.outputs, values, strict=True)}
 
     head: NumpyHead = numpy_head_class(config.architecture)(model.head.config, config.labels, run)
     reader = Reader(run, recognizer.vocabulary.frame, model.encoder.shapes, None)

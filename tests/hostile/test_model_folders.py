@@ -73,7 +73,7 @@ def test_no_message_quotes_a_file_that_a_link_leads_to(outcomes: Outcomes) -> No
         ("encoder: llava with code", "unknown encoder type 'llava'"),
         ("encoder: detr", "unknown encoder type 'detr'"),
         ("encoder: positions", "asks for a far larger model than"),
-        ("encoder: layers", "'num_hidden_layers' is too large: the most is 256"),
+        ("encoder: layers", "'num_hidden_layers' is too large: the limit is 256"),
         ("tokenizer: doubling", "'normalizer' may make texts more than 256 times as long"),
         ("tokenizer: deep", "too deep: the limit is 32 levels"),
         ("tokenizer: empty", "its vocabulary is empty"),

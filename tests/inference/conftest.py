@@ -1,4 +1,4 @@
-"""A recognizer with random weights that are spread widely enough to find many entities: nothing is trained or downloaded."""
+"""A recognizer with random weights of a variance large enough to find many entities: nothing is trained or downloaded."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""When two predictions are the same: equal entities, with scores that differ by rounding only."""
+"""Compares predictions: equal entities, with scores that differ only by rounding."""
 
 from collections.abc import Sequence
 

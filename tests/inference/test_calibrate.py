@@ -1,4 +1,4 @@
-"""Calibration: a score is the probability that an entity is right, and no entity comes or goes by a temperature alone."""
+"""Calibration: a score is the probability that an entity is correct, and a temperature alone adds or removes no entity."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def texts(model: Recognizer, documents: tuple[Document, ...]) -> list[str]:
     return [*own, " ".join(own * 2)]  # one of several windows
 
 
-# --- the map ---------------------------------------------------------------------------------------------------------
+# --- the calibration map ---------------------------------------------------------------------------------------------
 
 
 def drawn(temperature: float, bias: float) -> tuple[np.ndarray, np.ndarray]:  # type: ignore[type-arg]
@@ -81,7 +81,7 @@ def test_no_other_temperature_is_more_likely() -> None:
     assert loss(best.temperature) <= min(loss(best.temperature * factor) for factor in (0.7, 0.9, 1.1, 1.4))
 
 
-def test_the_map_rises_and_is_finite_and_has_an_inverse() -> None:
+def test_the_calibration_map_is_monotonic_and_finite_and_has_an_inverse() -> None:
     grid = np.linspace(0, 1, 201).tolist()
     for temperature, bias in ((0.01, -100.0), (100.0, 0.0), (2.0, 1.0)):
         calibration = Calibration(temperature=temperature, bias=bias)
@@ -90,15 +90,15 @@ def test_the_map_rises_and_is_finite_and_has_an_inverse() -> None:
     for score in grid[1:-1]:
         assert calibration.score(calibration.probability(score)) == pytest.approx(score)
     assert calibration.score(0.0) == 0
-    assert calibration.score(1.0) > 1, "no entity is that sure"
+    assert calibration.score(1.0) > 1, "no entity is that certain"
     assert Calibration(temperature=0.01).score(1.0) == 1, "a probability that is rounded to 1"
 
 
-def test_scores_that_say_nothing_or_everything() -> None:
+def test_scores_that_are_uninformative_or_perfect() -> None:
     scores = np.linspace(0.1, 0.9, 40)
     assert 0.01 < fitted(scores, scores > 0.5).temperature < 1
     for right in (scores < 0.5, np.arange(40) % 2 == 0):
-        with pytest.raises(AnynerError, match="higher scores are not right more often"):
+        with pytest.raises(AnynerError, match="higher scores are not correct more often"):
             fitted(scores, right)
 
 
@@ -107,7 +107,7 @@ def test_scores_that_say_nothing_or_everything() -> None:
 
 @pytest.mark.parametrize("overlap", ["all", "nested", "longest"])
 def test_a_temperature_alone_adds_and_removes_no_entity(model: Recognizer, texts: list[str], overlap: str) -> None:
-    calibration = Calibration(temperature=0.05, bias=-2.0)  # many become equally sure
+    calibration = Calibration(temperature=0.05, bias=-2.0)  # many probabilities become equal
     hot = with_calibration(model, **calibration.model_dump())
     thresholds = loosest(model) if overlap == "all" else None
     plain = model.predict(texts, overlap=overlap, thresholds=thresholds)
@@ -120,7 +120,7 @@ def test_a_temperature_alone_adds_and_removes_no_entity(model: Recognizer, texts
 
 
 @pytest.mark.parametrize("overlap", ["all", "flat", "longest"])
-def test_what_is_below_the_threshold_of_its_label_displaces_no_other(model: Recognizer, texts: list[str], overlap: str) -> None:
+def test_entities_below_the_threshold_of_their_label_displace_none(model: Recognizer, texts: list[str], overlap: str) -> None:
     labels = model.config.labels
     least = {label: 0.15 + 0.6 * place / len(labels) for place, label in enumerate(labels)}
     calibration = Calibration(temperature=1.7, thresholds=least)
@@ -151,7 +151,7 @@ def test_thresholds_are_those_of_all_labels(recognizer: Recognizer) -> None:
 
 
 def gold_of(recognizer: Recognizer, documents: Sequence[Document]) -> list[Document]:
-    """Entities that the model proposes, each right with its score's probability: the model is well calibrated by itself."""
+    """Entities that the model proposes, each correct with its score as probability: the model is already well calibrated."""
 
     def right(entity: Entity, text: str) -> bool:
         return crc32(f"{text}{entity.key}".encode()) / 2**32 < (entity.score or 0.0)
@@ -160,7 +160,7 @@ def gold_of(recognizer: Recognizer, documents: Sequence[Document]) -> list[Docum
     return [d.with_entities(e.rescored(None) for e in d.entities if right(e, d.text)) for d in found]
 
 
-def test_what_is_told_is_what_the_calibrated_model_does(recognizer: Recognizer, documents: tuple[Document, ...]) -> None:
+def test_the_reported_scores_are_those_of_the_calibrated_model(recognizer: Recognizer, documents: tuple[Document, ...]) -> None:
     dev = gold_of(recognizer, documents[:20])
     by_f1, sure, many = (calibrated_on(recognizer, dev, **goal) for goal in ({}, {"precision": 0.6}, {"recall": 0.8}))
     for found in (by_f1, sure, many):
@@ -175,10 +175,10 @@ def test_what_is_told_is_what_the_calibrated_model_does(recognizer: Recognizer, 
     assert many.strict.recall > 0.8 > by_f1.strict.recall > sure.strict.recall
     assert by_f1.strict.f1 > max(sure.strict.f1, many.strict.f1)
     again = calibrated_on(with_calibration(recognizer, **sure.calibration.model_dump()), dev, precision=0.6)
-    assert again == sure, "an earlier calibration is not built upon"
+    assert again == sure, "an earlier calibration is ignored"
 
 
-def test_entities_stay_and_what_cannot_be_reached_is_told(recognizer: Recognizer, documents: tuple[Document, ...]) -> None:
+def test_entities_stay_and_labels_below_the_target_are_reported(recognizer: Recognizer, documents: tuple[Document, ...]) -> None:
     dev = gold_of(recognizer, documents[:12])
     stays = calibrated_on(recognizer, dev, thresholds=False)
     assert stays.calibration.thresholds == {}
@@ -191,7 +191,7 @@ def test_entities_stay_and_what_cannot_be_reached_is_told(recognizer: Recognizer
         calibrated_on(recognizer, dev, precision=0.8, recall=0.8)
     with pytest.raises(AnynerError, match="precision: expected a number between 0 and 1, got 90"):
         calibrated_on(recognizer, dev, precision=90)
-    with pytest.raises(AnynerError, match="no entity that is found is right"):
+    with pytest.raises(AnynerError, match="no predicted entity is correct"):
         calibrated_on(recognizer, [Document(d.text) for d in dev])
 
 
@@ -204,11 +204,11 @@ def test_a_label_with_few_entities_takes_the_threshold_of_all(recognizer: Recogn
 
 
 @pytest.mark.parametrize("labels", [1, 5])
-def test_what_is_assured_is_reached_on_new_text_nearly_always(labels: int) -> None:
+def test_the_lower_bound_is_reached_on_new_text_nearly_always(labels: int) -> None:
     goal = Goal("precision", labels=labels)
     for of, chance in ((60, 0.8), (200, 0.9), (1000, 0.95)):
         odds = {k: math.comb(of, k) * chance**k * (1 - chance) ** (of - k) for k in range(of + 1)}
-        too_sure = sum(p for k, p in odds.items() if goal.assured(Score(k, of, 0)) > chance)
+        too_sure = sum(p for k, p in odds.items() if goal.lower_bound(Score(k, of, 0)) > chance)
         of_any = 1 - (1 - too_sure) ** labels
         assert 0.01 < of_any < 0.04, "2.5 % on each side of a 95 % interval"
-    assert Goal("recall").assured(Score(0, 0, 0)) == 0
+    assert Goal("recall").lower_bound(Score(0, 0, 0)) == 0

@@ -1,4 +1,4 @@
-"""Texts longer than a window are read whole, merged by the documented rule, and what was not read is told."""
+"""Texts longer than a window are read in full and merged by the documented rule; words that were not read are reported."""
 
 from collections.abc import Sequence
 from math import inf
@@ -28,7 +28,7 @@ def twenty_pages() -> str:
 
 
 def merged_slowly(windows: Sequence[Window], found: Sequence[Sequence[WordEntity]]) -> Keys:
-    """What windows found, settled by the documented rule: an entity's middle names the window that decides over it."""
+    """The entities of all windows, merged by the documented rule: an entity's middle determines the window that decides on it."""
     ends = [window.first_word + len(window.words) for window in windows]
     best: Keys = {}
     for window, entities in zip(windows, found, strict=True):
@@ -49,7 +49,7 @@ def merged_slowly(windows: Sequence[Window], found: Sequence[Sequence[WordEntity
     return best
 
 
-def test_a_long_text_is_read_whole_and_merged_by_the_rule(build: Any, documents: tuple[Document, ...]) -> None:
+def test_a_long_text_is_read_in_full_and_merged_by_the_rule(build: Any, documents: tuple[Document, ...]) -> None:
     small: Recognizer = build(window=48)
     text = Document("\n".join(document.text for document in documents))
     windows = small.windows([text])
@@ -104,7 +104,7 @@ def test_context_changes_what_is_read_but_not_what_is_found_in(build: Any) -> No
 LONG_WORD = "x-" * 400 + "y"
 
 
-def test_coverage_tells_of_words_that_were_not_read_whole(build: Any) -> None:
+def test_coverage_counts_words_that_were_not_read_in_full(build: Any) -> None:
     reader: Recognizer = build()
     first, second = reader.predict([f"Pain in the {LONG_WORD}", "Pain in the knee"])
     assert (first.coverage, second.coverage) == (0.75, 1.0)
@@ -123,8 +123,8 @@ def test_coverage_counts_each_word_of_a_long_text_once(build: Any, place: int, b
     assert reader.predict(" ".join(words), batch_tokens=batch_tokens).coverage == found.coverage
 
 
-def test_coverage_holds_when_the_vocabulary_forgets_words_in_between(build: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces_module, "_REMEMBERED", 20)
+def test_coverage_holds_when_words_leave_the_cache_in_between(build: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces_module, "_CACHED_WORDS", 20)
     texts = [f"Pain in the {LONG_WORD}", *(" ".join(f"w{i}n{j}" for j in range(10)) for i in range(10))]
     assert [document.coverage for document in build().predict(texts)] == [0.75] + [1.0] * 10
 
@@ -173,7 +173,7 @@ def test_invisible_characters_and_full_width_letters_do_not_hide_a_name(general:
     assert [entity.score for entity in found.entities] == pytest.approx([entity.score for entity in plain.entities], abs=1e-5)
 
 
-def test_a_word_of_a_million_characters_is_forgotten(general: Recognizer) -> None:
+def test_a_word_of_a_million_characters_is_not_cached(general: Recognizer) -> None:
     before = sum(map(len, general.vocabulary._known))
     for letter in "abcdefgh":
         assert general.predict(letter * 1_000_000).coverage == 0.0

@@ -1,4 +1,4 @@
-"""A pool hands out every window once, the oldest in the next batch, like beside like, within the budget."""
+"""A pool returns every window once, the oldest in the next batch, with similar ones, within the budget."""
 
 from hypothesis import given
 from hypothesis import strategies as st

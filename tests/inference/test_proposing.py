@@ -47,11 +47,11 @@ def test_the_model_is_left_in_the_mode_it_was_in(recognizer: Recognizer, trainin
     windows = recognizer.windows([Document("Pain in the knee"), Document("and the hip")])
     propose, seen = recognizer.model.propose, []
 
-    def looking(*arguments: Any) -> Any:
+    def spied(*arguments: Any) -> Any:
         seen.append(recognizer.model.training)
         return propose(*arguments)
 
-    monkeypatch.setattr(recognizer.model, "propose", looking)
+    monkeypatch.setattr(recognizer.model, "propose", spied)
     recognizer.model.train(training)
     try:
         for _ in recognizer.proposer.propose(windows, recognizer.decoding(), 8):
@@ -89,7 +89,7 @@ def test_no_windows_no_proposals(recognizer: Recognizer) -> None:
     assert list(recognizer.proposer.propose([], recognizer.decoding(), 100)) == []
 
 
-def test_on_the_processor_numbers_stay_float32() -> None:
+def test_on_a_cpu_numbers_stay_float32() -> None:
     with arithmetic(torch.device("cpu")):
         assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype == torch.float32
 

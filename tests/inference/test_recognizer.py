@@ -1,4 +1,4 @@
-"""The one door from text to entities: whatever goes in comes out as a document, the same in any batch and any order."""
+"""From text to entities: whatever goes in comes out as a document, the same in any batch and any order."""
 
 import gc
 import random
@@ -112,7 +112,7 @@ def test_a_wrong_text_in_a_list_is_named_before_any_is_read(recognizer: Recogniz
 
 
 class Series:
-    """What a column of a table is here: an iterable of texts that is no list."""
+    """A stand-in for the column of a table: an iterable of texts that is not a list."""
 
     def __init__(self, texts: list[str]) -> None:
         self._texts = texts
@@ -122,7 +122,7 @@ class Series:
 
 
 class DataFrame:
-    """What a table is here: it has columns, and gives their names when it is iterated over."""
+    """A stand-in for a table: it has columns, and iterates over their names."""
 
     def __init__(self, **columns: list[str]) -> None:
         self.columns = list(columns)
@@ -141,7 +141,7 @@ def test_a_table_is_refused_and_a_column_of_it_is_read(recognizer: Recognizer) -
 
 
 @pytest.mark.parametrize("wrong", ["a text", Document("a"), b"x", {"a": 1}, 7])
-def test_a_stream_wants_many_texts(recognizer: Recognizer, wrong: Any) -> None:
+def test_a_stream_takes_an_iterable_of_texts(recognizer: Recognizer, wrong: Any) -> None:
     with pytest.raises(AnynerError, match="expected"):
         recognizer.stream(wrong)
 
@@ -201,9 +201,9 @@ def test_a_lone_surrogate_is_refused(recognizer: Recognizer) -> None:
 def test_a_threshold_can_be_chosen_for_a_call(recognizer: Recognizer, predicted: list[Document]) -> None:
     texts = [document.text for document in predicted]
     strict = recognizer.predict(texts, thresholds={"score": 0.6})
-    wanted = [{key for key, score in keys(d).items() if (score or 0) >= 0.6} for d in predicted]
-    assert [set(keys(d)) for d in strict] == wanted
-    assert 0 < sum(map(len, wanted)) < sum(len(d.entities) for d in predicted)
+    expected = [{key for key, score in keys(d).items() if (score or 0) >= 0.6} for d in predicted]
+    assert [set(keys(d)) for d in strict] == expected
+    assert 0 < sum(map(len, expected)) < sum(len(d.entities) for d in predicted)
     loose = recognizer.predict(texts, thresholds={"score": 0.1})
     assert all(keys(a).keys() >= keys(b).keys() for a, b in zip(loose, predicted, strict=True))
     assert recognizer.config.thresholds == {"score": 0.4}
@@ -272,13 +272,13 @@ def test_a_stream_keeps_the_order_with_empty_texts_in_between(recognizer: Recogn
     assert_same(found[:6], recognizer.predict(texts[:6]))
 
 
-def test_a_wrong_text_in_a_stream_is_told_when_it_is_reached(recognizer: Recognizer) -> None:
+def test_a_wrong_text_in_a_stream_is_reported_when_it_is_reached(recognizer: Recognizer) -> None:
     stream = recognizer.stream(iter(["knee", 5]), batch_tokens=1)  # type: ignore[list-item]
     with pytest.raises(AnynerError, match=r"texts\[1\] is 5 \(int\): expected a str or a Document"):
         list(stream)
 
 
-def test_the_search_for_cycles_rests_only_while_a_batch_is_decoded(recognizer: Recognizer) -> None:
+def test_the_garbage_collector_pauses_only_while_a_batch_is_decoded(recognizer: Recognizer) -> None:
     seen: list[bool] = []
     decode = recognizer.model.head.decode
 
@@ -300,6 +300,6 @@ def test_the_search_for_cycles_rests_only_while_a_batch_is_decoded(recognizer: R
     gc.disable()
     try:
         recognizer.predict("Pain in the knee.")
-        assert not gc.isenabled(), "who had switched it off finds it off"
+        assert not gc.isenabled(), "it stays off if the caller turned it off"
     finally:
         gc.enable()

@@ -1,4 +1,4 @@
-"""Results come soon, in order, and the same: after at most two batches of pieces, and at once where a stream pauses."""
+"""Results come early, in order, and unchanged: after at most two batches of pieces, and at once where a stream pauses."""
 
 import gc
 import tracemalloc
@@ -19,7 +19,7 @@ BATCH = 128
 
 
 class Source:
-    """Texts that know how many of them were taken."""
+    """Texts that count how many of them were taken."""
 
     def __init__(self, texts: list[str]) -> None:
         self.texts, self.taken = texts, 0
@@ -87,7 +87,7 @@ def test_documents_of_one_long_word_wait_by_their_characters(recognizer: Recogni
         assert source.taken - number <= 6
 
 
-def test_a_pause_of_the_collector_ends_whatever_another_thread_does_meanwhile(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_pause_of_the_collector_ends_whatever_another_thread_does(monkeypatch: pytest.MonkeyPatch) -> None:
     enabled = gc.isenabled
     first, second = collector_paused(), collector_paused()
     running = [first]
@@ -104,7 +104,7 @@ def test_a_pause_of_the_collector_ends_whatever_another_thread_does_meanwhile(mo
     first.__enter__()
     assert not enabled()
     monkeypatch.setattr(gc, "isenabled", asked)
-    second.__enter__()  # it used to find the collector off, and to leave it so
+    second.__enter__()  # it used to find the collector off, and to leave it off
     end_first()
     second.__exit__(None, None, None)
     try:
@@ -152,11 +152,11 @@ def test_long_and_short_texts_and_pauses_change_nothing(build: Any, documents: t
 
 def test_progress_counts_words_once_and_inside_a_long_text(build: Any) -> None:
     small: Recognizer = build(window=32)
-    told: list[int] = []
-    list(small.stream(["knee " * 500, "the left hip"], batch_tokens=64, progress=told.append))
-    assert told == sorted(told)
-    assert len(told) > 5
-    assert told[-1] == 503
+    counts: list[int] = []
+    list(small.stream(["knee " * 500, "the left hip"], batch_tokens=64, progress=counts.append))
+    assert counts == sorted(counts)
+    assert len(counts) > 5
+    assert counts[-1] == 503
 
 
 def test_batches_are_small_on_a_cpu(recognizer: Recognizer) -> None:
@@ -169,10 +169,10 @@ def test_batches_are_small_on_a_cpu(recognizer: Recognizer) -> None:
 def test_unknown_words_are_counted_and_warned_of_once(build: Any) -> None:
     reader: Recognizer = build()
     chinese = "中国人民 knee"
-    with pytest.warns(UnknownWordsWarning, match="80% of the words in") as told:
+    with pytest.warns(UnknownWordsWarning, match="80% of the words in") as warned:
         found = reader.predict(["knee", chinese, chinese])
     assert [document.unknown for document in found] == [0.0, 0.8, 0.8]
-    assert len(told) == 1
+    assert len(warned) == 1
     assert [document.coverage for document in found] == [1.0] * 3
     assert "unknown" not in found[0].to_json()
     assert found[1].to_json()["unknown"] == 0.8

@@ -1,4 +1,4 @@
-"""Tuned thresholds: the middle of the stretch around the best candidate that is as good as it for all that dev can tell."""
+"""Tuned thresholds: the middle of the range around the best candidate whose F1 is within its standard error."""
 
 import math
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ def strict(recognizer: Recognizer, gold: Sequence[Document], threshold: float) -
     total = Score(0, 0, 0)
     found = recognizer.predict([replace(document, entities=()) for document in gold], thresholds={"score": threshold})
     for document, predicted in zip(gold, found, strict=True):
-        keys, wanted = {e.key for e in predicted.entities}, {e.key for e in document.entities}
-        total += Score(len(keys & wanted), len(keys), len(wanted))
+        keys, expected = {e.key for e in predicted.entities}, {e.key for e in document.entities}
+        total += Score(len(keys & expected), len(keys), len(expected))
     return total
 
 
@@ -30,7 +30,7 @@ def candidates(recognizer: Recognizer) -> tuple[float, ...]:
 
 
 def middle(recognizer: Recognizer, gold: Sequence[Document]) -> float:
-    """The oracle: a walk from the best of every second candidate to both sides, as far as F1 is within its standard error."""
+    """The oracle: from the best of every second candidate, a walk to both sides while F1 is within its standard error."""
     grid = candidates(recognizer)
     f1 = {place: strict(recognizer, gold, grid[place]).f1 for place in range(0, len(grid), 2)}
     best = max(f1, key=lambda place: f1[place])
@@ -44,7 +44,7 @@ def middle(recognizer: Recognizer, gold: Sequence[Document]) -> float:
 
 
 @pytest.mark.parametrize("true_threshold", [0.1, 0.425])
-def test_it_stands_in_the_middle_of_those_as_good_as_the_best(
+def test_it_is_the_middle_of_those_as_good_as_the_best(
     recognizer: Recognizer, documents: tuple[Document, ...], true_threshold: float
 ) -> None:
     gold = recognizer.predict(list(documents[:24]), thresholds={"score": true_threshold})
@@ -56,7 +56,7 @@ def test_it_stands_in_the_middle_of_those_as_good_as_the_best(
 
 
 @pytest.mark.parametrize("part", [slice(4), slice(10, 30)])
-def test_on_gold_that_is_half_right_too(recognizer: Recognizer, documents: tuple[Document, ...], part: slice) -> None:
+def test_it_is_the_middle_for_half_of_the_gold_too(recognizer: Recognizer, documents: tuple[Document, ...], part: slice) -> None:
     loose = recognizer.predict(list(documents[part]), thresholds={"score": 0.3})
     gold = [d.with_entities(d.entities[::2]) for d in loose]
     tuned = Tuner(recognizer, gold).tune()
@@ -64,8 +64,8 @@ def test_on_gold_that_is_half_right_too(recognizer: Recognizer, documents: tuple
     assert tuned.score == strict(recognizer, gold, tuned.thresholds["score"])
 
 
-def test_the_middle_of_a_stretch_and_not_of_two() -> None:
-    """Places are as good as the best, 3, up to 5, and again at 8 behind a worse one; 20 gold entities make the error 0.09."""
+def test_the_middle_of_one_range_and_not_of_two() -> None:
+    """Up to 5, places are as good as the best, 3, and again at 8 after worse ones; with 20 gold entities the error is 0.09."""
     right = {0: 10, 1: 10, 2: 14, 3: 16, 4: 16, 5: 15, 6: 12, 7: 12, 8: 16}
     scores = {place: Score(count, 20, 20) for place, count in right.items()}
     assert middle_place(scores) == 4
@@ -104,7 +104,7 @@ def test_tuning_works_on_windows_of_long_documents(build: object, documents: tup
     assert tuned.score.f1 > 0.95
 
 
-def test_labels_that_a_document_does_not_annotate_are_not_judged(recognizer: Recognizer, documents: tuple[Document, ...]) -> None:
+def test_labels_that_a_document_does_not_annotate_are_not_scored(recognizer: Recognizer, documents: tuple[Document, ...]) -> None:
     """As in evaluation: otherwise thresholds of mixed corpora would be chosen on a wrong score."""
     predicted = recognizer.predict(list(documents[:24]), thresholds={"score": 0.3})
     label = next(entity.label for document in predicted for entity in document.entities)
@@ -118,10 +118,10 @@ def test_labels_that_a_document_does_not_annotate_are_not_judged(recognizer: Rec
     assert 0 < judged.predicted < sum(len(document.entities) for document in predicted)
 
 
-def test_a_threshold_for_gaps_is_tuned_on_entities_with_gaps_alone(
+def test_a_threshold_for_discontinuous_entities_is_tuned_on_them_alone(
     recognizer: Recognizer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A third of the discontinuous ones is right even at best: among all entities they are not worth their mistakes."""
+    """At best a third of the discontinuous ones is correct: in the score of all entities they do more harm than good."""
     grid = tuple(round(0.05 * i, 2) for i in range(2, 20))
     scored = [WordEntity("A", ((number, number + 1),), 0.6) for number in range(5)]
     scored += [
@@ -137,10 +137,10 @@ def test_a_threshold_for_gaps_is_tuned_on_entities_with_gaps_alone(
 
     words = ["one", "two", "three", "four", "five"]
     right = [Entity(entity.label, entity.fragments) for entity in scored[:6]]
-    gold = [Document.from_words(words, right)] * 40  # so many that the stretches are narrow
+    gold = [Document.from_words(words, right)] * 40  # enough for narrow ranges
     monkeypatch.setattr(recognizer.model.head, "decode", decode)
-    score, gaps = Threshold("score", 0.1, 0.5, grid), Threshold("discontinuous", 0.1, 0.5, grid, tuned_on="discontinuous")
-    for thresholds, expected in (((score,), {"score": 0.45}), ((score, gaps), {"score": 0.35, "discontinuous": 0.25})):
+    score, other = Threshold("score", 0.1, 0.5, grid), Threshold("discontinuous", 0.1, 0.5, grid, tuned_on="discontinuous")
+    for thresholds, expected in (((score,), {"score": 0.45}), ((score, other), {"score": 0.35, "discontinuous": 0.25})):
         monkeypatch.setattr(type(recognizer.model.head.config), "thresholds", lambda _, own=thresholds: own)
         tuned = Tuner(recognizer, gold).tune()
         assert tuned.thresholds == expected
@@ -148,7 +148,7 @@ def test_a_threshold_for_gaps_is_tuned_on_entities_with_gaps_alone(
     assert tuned.discontinuous == Score(40, 40 * 3, 40)
 
 
-def test_parts_of_one_model_are_tuned_as_the_whole(recognizer: Recognizer, documents: tuple[Document, ...]) -> None:
+def test_parts_of_one_model_are_tuned_like_the_whole(recognizer: Recognizer, documents: tuple[Document, ...]) -> None:
     loose = recognizer.predict(list(documents[:30]), thresholds={"score": 0.3})
     gold = [d.with_entities(d.entities[::2]) for d in loose]
     parts = [Tuner(recognizer, part).read() for part in (gold[:7], gold[7:8], gold[8:])]
@@ -156,7 +156,7 @@ def test_parts_of_one_model_are_tuned_as_the_whole(recognizer: Recognizer, docum
 
 
 @pytest.mark.parametrize("of", [2, 3, 40])
-def test_shares_hold_every_window_once_and_are_tuned_as_the_whole(
+def test_shares_hold_every_window_once_and_are_tuned_like_the_whole(
     recognizer: Recognizer, documents: tuple[Document, ...], of: int
 ) -> None:
     loose = recognizer.predict(list(documents[:30]), thresholds={"score": 0.3})
@@ -167,7 +167,7 @@ def test_shares_hold_every_window_once_and_are_tuned_as_the_whole(
 
 
 def test_models_of_parts_share_their_thresholds(build: object, documents: tuple[Document, ...]) -> None:
-    """Two models with other weights, whose gold is what each finds at a threshold of its own."""
+    """Two models with different weights; the gold of each is what it finds at a threshold of its own."""
     models: list[Recognizer] = [build(), build(seed=1)]  # type: ignore[operator]
     gold = [
         model.predict(list(part), thresholds={"score": own})

@@ -1,4 +1,4 @@
-"""The small batches of the architectures' tests serve the layers as well."""
+"""Makes the small batches of the architectures' tests importable."""
 
 import sys
 from pathlib import Path

@@ -28,7 +28,7 @@ kinds = pytest.mark.parametrize("kind", SHAPES)
 
 
 def random_decoder(shape: DecoderShape, seed: int = 0) -> Decoder:
-    """In which every weight matters, as it would not with norms of one and biases of zero."""
+    """A decoder in which every weight matters: no norm is one, no bias zero."""
     decoder, generator = Decoder(shape).double().eval(), torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in decoder.parameters():
@@ -37,7 +37,7 @@ def random_decoder(shape: DecoderShape, seed: int = 0) -> Decoder:
 
 
 def drawn(*size: int, seed: int = 1) -> Tensor:
-    """In float64, so that what should be equal is."""
+    """Random numbers in float64, so that equal results compare equal."""
     return torch.randn(*size, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
@@ -70,7 +70,7 @@ def test_rows_that_share_keys_equal_rows_alone(
 
 
 @torch.no_grad()
-def test_some_of_the_rows_say_what_they_said_among_all() -> None:
+def test_a_subset_of_rows_has_the_same_outputs() -> None:
     decoder = random_decoder(NEW)
     memory = decoder.project_memory(*sentences(decoder, [4, 2]))
     inputs, rows, chosen = drawn(4, 3, 16), Sequences.of_counts([2, 2], CPU), torch.tensor([3, 0])
@@ -80,7 +80,7 @@ def test_some_of_the_rows_say_what_they_said_among_all() -> None:
 
 @kinds
 @torch.no_grad()
-def test_more_rows_than_a_kernel_takes_say_the_same(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_rows_than_a_kernel_takes_have_the_same_outputs(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     decoder = random_decoder(SHAPES[kind])
     memory = decoder.project_memory(*sentences(decoder, [3, 5]))
     inputs, rows = drawn(5, 4, decoder.shape.width), Sequences.of_counts([3, 2], CPU)
@@ -91,7 +91,7 @@ def test_more_rows_than_a_kernel_takes_say_the_same(kind: str, monkeypatch: pyte
 
 @kinds
 @torch.no_grad()
-def test_steps_equal_the_whole_and_go_on_after_reordering(kind: str) -> None:
+def test_incremental_decoding_equals_full_decoding_and_allows_reordering(kind: str) -> None:
     decoder, steps = random_decoder(SHAPES[kind]), 9
     memory = decoder.project_memory(*sentences(decoder, [3, 5, 4]))
     counts = [2, 0, 3]
@@ -114,7 +114,7 @@ def test_steps_equal_the_whole_and_go_on_after_reordering(kind: str) -> None:
 
 @kinds
 @torch.no_grad()
-def test_only_without_causal_later_positions_are_seen(kind: str) -> None:
+def test_later_positions_are_seen_only_without_causal(kind: str) -> None:
     decoder = random_decoder(SHAPES[kind])
     memory, rows = decoder.project_memory(*sentences(decoder, [3])), Sequences.of_counts([2], CPU)
     inputs = drawn(2, 4, decoder.shape.width)
@@ -179,7 +179,7 @@ def test_sharing_keys_changes_no_gradient() -> None:
         assert torch.allclose(shared, alone, atol=1e-10)
 
 
-def test_a_new_decoder_starts_small_and_smaller_where_it_adds() -> None:
+def test_residual_projections_of_a_new_decoder_start_smaller() -> None:
     torch.manual_seed(0)
     decoder = Decoder(replace(NEW, width=256, layers=8, head_width=128, feed_forward=256, memory_width=256))
     added = 0

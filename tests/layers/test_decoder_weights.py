@@ -86,28 +86,28 @@ encoders = pytest.mark.parametrize("encoder", ENCODERS)
 
 @torch.no_grad()
 def randomised(model: PreTrainedModel) -> PreTrainedModel:
-    """So that no norm is one, no bias zero and attention far from even."""
+    """The model with random weights: no norm is one, no bias zero, and attention is not uniform."""
     torch.manual_seed(0)
     for parameter in model.parameters():
         parameter.copy_(0.3 * torch.randn_like(parameter) + (parameter.ndim == 1))
     return model.eval()
 
 
-def started(model: PreTrainedModel, layers: int | None = None) -> Decoder:
+def loaded(model: PreTrainedModel, layers: int | None = None) -> Decoder:
     decoder = Decoder(shape_of_pretrained(model.config, layers, 0.1)).eval()
     start_from_pretrained(decoder, model)
     return decoder
 
 
 def embedded(model: PreTrainedModel, ids: Tensor) -> Tensor:
-    """What the decoder reads, from the plain rows of the tables."""
+    """The decoder's input, from the rows of the embedding tables."""
     inputs: Tensor = model.get_input_embeddings().weight[ids] * input_scale(model.config)
     positions = position_rows(model)
     return inputs if positions is None else inputs + positions[: ids.shape[1]]
 
 
 def examples(width: int, steps: int = 11) -> tuple[Tensor, Tensor, Tensor]:
-    """Decoder ids, states of two sentences, and which of them are no padding."""
+    """Decoder ids, states of two sentences, and their mask."""
     torch.manual_seed(1)
     return torch.randint(3, 40, (2, steps)), torch.randn(2, 6, width), torch.tensor([[True] * 6, [True] * 4 + [False] * 2])
 
@@ -126,12 +126,12 @@ def theirs(model: PreTrainedModel, ids: Tensor, states: Tensor, mask: Tensor) ->
 
 
 @kinds
-def test_the_started_decoder_says_what_the_checkpoint_says(kind: str) -> None:
+def test_the_loaded_decoder_equals_that_of_the_checkpoint(kind: str) -> None:
     whole, _, config = KINDS[kind]
     model = randomised(whole(config()))
     # more steps than the buckets tell apart
     ids, states, mask = examples(32, steps=20)
-    found = ours(started(model), model, ids, states, mask)
+    found = ours(loaded(model), model, ids, states, mask)
     assert found.std() > 0.1
     assert torch.allclose(found, theirs(model, ids, states, mask), atol=1e-4)
 
@@ -144,7 +144,7 @@ def test_logits_are_those_of_the_whole_model(kind: str) -> None:
     ids, _, mask = examples(32)
     text = torch.randint(3, 40, mask.shape)
     states = model.get_encoder()(input_ids=text, attention_mask=mask.long()).last_hidden_state
-    found = ours(started(model), model, ids, states, mask)
+    found = ours(loaded(model), model, ids, states, mask)
     scale = model.config.d_model**-0.5 if kind == "t5" else 1.0
     logits = model.lm_head(found * scale) + getattr(model, "final_logits_bias", 0)
     expected = model(input_ids=text, attention_mask=mask.long(), decoder_input_ids=ids).logits
@@ -156,7 +156,7 @@ def test_logits_are_those_of_the_whole_model(kind: str) -> None:
 def test_the_first_layers_equal_a_shortened_checkpoint(kind: str, layers: int) -> None:
     whole, _, config = KINDS[kind]
     model = randomised(whole(config()))
-    decoder, shortened = started(model, layers), copy.deepcopy(model)
+    decoder, shortened = loaded(model, layers), copy.deepcopy(model)
     if kind.startswith("t5"):
         shortened.get_decoder().block = shortened.get_decoder().block[:layers]
     else:
@@ -168,11 +168,11 @@ def test_the_first_layers_equal_a_shortened_checkpoint(kind: str, layers: int) -
 
 @kinds
 @torch.no_grad()
-def test_steps_say_what_the_checkpoint_says(kind: str) -> None:
+def test_incremental_decoding_equals_the_checkpoint(kind: str) -> None:
     whole, _, config = KINDS[kind]
     model = randomised(whole(config()))
     ids, states, mask = examples(32)
-    decoder, inputs, expected = started(model), embedded(model, ids), theirs(model, ids, states, mask)
+    decoder, inputs, expected = loaded(model), embedded(model, ids), theirs(model, ids, states, mask)
     rows, memory, cache = Sequences.of_counts([1, 1], CPU), decoder.project_memory(states, mask), decoder.cache(2, 11, inputs)
     for number in range(11):
         assert torch.allclose(
@@ -184,7 +184,7 @@ def test_steps_say_what_the_checkpoint_says(kind: str) -> None:
 def test_weights_are_copied_not_shared(kind: str) -> None:
     whole, _, config = KINDS[kind]
     model = randomised(whole(config()))
-    decoder = started(model)
+    decoder = loaded(model)
     before = {name: tensor.clone() for name, tensor in decoder.state_dict().items()}
     positions = position_rows(model)
     kept = positions.clone() if positions is not None else None
@@ -198,7 +198,7 @@ def test_weights_are_copied_not_shared(kind: str) -> None:
         assert torch.equal(positions, kept)
 
 
-def test_positions_begin_behind_the_rows_that_no_position_has() -> None:
+def test_positions_start_after_the_offset() -> None:
     model = randomised(BartModel(BartConfig(**BART)))
     rows = position_rows(model)
     assert rows is not None
@@ -209,7 +209,7 @@ def test_positions_begin_behind_the_rows_that_no_position_has() -> None:
 
 @torch.no_grad()
 @pytest.mark.parametrize(("buckets", "farthest"), [(8, 12), (32, 128)])
-def test_buckets_without_an_order_are_those_of_an_encoder(buckets: int, farthest: int) -> None:
+def test_bidirectional_buckets_are_those_of_an_encoder(buckets: int, farthest: int) -> None:
     config = T5Config(**{**T5, "relative_attention_num_buckets": buckets, "relative_attention_max_distance": farthest})
     attention = randomised(T5EncoderModel(config)).encoder.block[0].layer[0].SelfAttention
     bias = RelativeBias(buckets, farthest, 4)
@@ -217,17 +217,17 @@ def test_buckets_without_an_order_are_those_of_an_encoder(buckets: int, farthest
     assert torch.equal(bias(150, causal=False), attention.compute_bias(150, 150))
 
 
-def test_shapes_that_a_checkpoint_cannot_give() -> None:
-    no_half = (GPT2Config(), BertConfig(), BartConfig(**BART, activation_function="tanh"))
-    for config in (*no_half, T5Config(**T5, feed_forward_proj="gated-tanh")):
-        with pytest.raises(AnynerError, match="not half of a BART, mBART or T5 model"):
+def test_unsupported_checkpoints_are_refused() -> None:
+    unsupported = (GPT2Config(), BertConfig(), BartConfig(**BART, activation_function="tanh"))
+    for config in (*unsupported, T5Config(**T5, feed_forward_proj="gated-tanh")):
+        with pytest.raises(AnynerError, match="pretrained needs the encoder of a BART, mBART or T5 model"):
             shape_of_pretrained(config, None, 0.1)
-    with pytest.raises(AnynerError, match="4 layers cannot start from the 3 of its checkpoint"):
+    with pytest.raises(AnynerError, match="expected at most 3, as many as the checkpoint has, got 4"):
         shape_of_pretrained(BartConfig(**BART), 4, 0.1)
     for config in (ModernBertConfig(), T5Config(), BartConfig(), BertConfig(hidden_act="tanh")):
-        with pytest.raises(AnynerError, match=f"a {config.model_type} has no layers to start from"):
+        with pytest.raises(AnynerError, match=f"cannot start from the layers of a {config.model_type} encoder"):
             shape_like_encoder(config, 2, 0.1)
-    with pytest.raises(AnynerError, match="4 layers cannot start from the 3 of its encoder"):
+    with pytest.raises(AnynerError, match="expected at most 3, as many as the encoder has, got 4"):
         shape_like_encoder(BertConfig(**BERT), 4, 0.1)
     for kind in (BertConfig, RobertaConfig, XLMRobertaConfig, CamembertConfig, ElectraConfig, MPNetConfig):
         shape = shape_like_encoder(kind(**BERT), 2, 0.3)
@@ -238,7 +238,7 @@ def test_shapes_that_a_checkpoint_cannot_give() -> None:
 @encoders
 @pytest.mark.parametrize("layers", [1, 2])
 @torch.no_grad()
-def test_without_cross_attention_the_last_layers_of_an_encoder_are_left(encoder: str, layers: int) -> None:
+def test_without_cross_attention_it_equals_the_last_layers_of_the_encoder(encoder: str, layers: int) -> None:
     model = randomised(ENCODERS[encoder]())
     for layer in model.encoder.layer:
         # a norm of ones and zeros behind another one changes nothing
@@ -252,12 +252,12 @@ def test_without_cross_attention_the_last_layers_of_an_encoder_are_left(encoder:
     memory = decoder.project_memory(torch.randn(2, 4, 32), None)
     states = model(input_ids=torch.randint(3, 40, (2, 7)), output_hidden_states=True).hidden_states
     entered, rows = states[3 - layers], Sequences.of_counts([1, 1], CPU)
-    looking = decoder(entered, rows, memory, causal=False)
+    with_cross_attention = decoder(entered, rows, memory, causal=False)
     for own in decoder.each_layer:
         own.to_memory.output.weight.zero_()
         own.to_memory.output.bias.zero_()
     assert torch.allclose(decoder(entered, rows, memory, causal=False), states[-1], atol=1e-4)
-    assert not torch.allclose(looking, states[-1], atol=1e-2)
+    assert not torch.allclose(with_cross_attention, states[-1], atol=1e-2)
 
 
 @encoders

@@ -1,4 +1,4 @@
-"""Fragments as spans of a kind of their own, and pairs of them: targets by hand and by brute force."""
+"""Fragments as extra kinds of spans, and pairs of them: targets by hand and by brute force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sequences know where they lie, and a grid gives back what was laid out."""
+"""Sequences know their places, and the grid returns what was put into it."""
 
 import numpy as np
 import torch
@@ -35,7 +35,7 @@ def test_some_sequences_are_packed_as_if_there_were_no_others(kept: list[list[bo
 
 
 @torch.no_grad()
-def test_a_grid_gives_back_what_was_laid_out() -> None:
+def test_a_grid_returns_what_was_put_into_it() -> None:
     states = torch.randn(6, 3, 5, generator=torch.Generator().manual_seed(0))
     for sequences in (
         Sequences.of_counts([3, 3], CPU),

@@ -1,4 +1,4 @@
-"""The span classifier against oracles that go span by span: scores, dense span loss, rescoring, and what it finds alone."""
+"""The span classifier against loops over spans: scores, dense span loss, rescoring, and the entities it finds alone."""
 
 import pytest
 import torch
@@ -45,11 +45,11 @@ def test_rows_of_spans_are_listed_sentence_by_sentence() -> None:
     assert (spans.first.tolist(), spans.last.tolist()) == ([0, 1, 2, 3], [4, 5, 6, 7])
 
 
-ENTITIES = st.lists(st.sets(st.integers(0, 9), min_size=1, max_size=6), min_size=1, max_size=5)
+WORD_SETS = st.lists(st.sets(st.integers(0, 9), min_size=1, max_size=6), min_size=1, max_size=5)
 
 
-@given(ENTITIES, st.integers(0, 3))
-def test_they_are_those_of_a_walk_over_the_words(entities: list[set[int]], room: int) -> None:
+@given(WORD_SETS, st.integers(0, 3))
+def test_boundaries_are_those_of_a_loop_over_the_words(entities: list[set[int]], room: int) -> None:
     width = max(map(len, entities)) + room
     rows = [sorted(words) for words in entities]
     padded = torch.tensor([[*row, *([7] * (width - len(row)))] for row in rows])  # what is beyond the size means nothing
@@ -70,22 +70,22 @@ ENTITIES = (
     (WordEntity("A", ((0, 1),)), WordEntity("B", ((0, 1),))),
 )
 LEARNED = {(0, 0, 1): 1, (0, 3, 3): 2, (1, 0, 0): 2}
-"""The discontinuous one is no span, unless it is a kind of its own; of two labels for the same words the later stays."""
+"""Target classes. A discontinuous entity is not a span, unless it has its own class; of two labels, the later one counts."""
 
 
-SAID = (WordEntity("B", ((0, 2),), 0.6), WordEntity("A", ((1, 2),), 0.3), WordEntity("B", ((1, 2),), 0.9))
-"""Of other models about the first sentence; those on (1, 1) are together more than sure."""
+PREDICTED = (WordEntity("B", ((0, 2),), 0.6), WordEntity("A", ((1, 2),), 0.3), WordEntity("B", ((1, 2),), 0.9))
+"""Soft labels of the first sentence; those of span (1, 1) sum to more than 1."""
 
 
-SAID_OF_GAPS = (WordEntity("A", ((0, 1), (2, 3)), 0.7), WordEntity("B", ((0, 3),), 0.6))
-"""Both with the same ends; the first counts only where it is a kind."""
+PREDICTED_DISCONTINUOUS = (WordEntity("A", ((0, 1), (2, 3)), 0.7), WordEntity("B", ((0, 3),), 0.6))
+"""Both have the same boundaries; the first counts only if it has its own class."""
 
 
 def gold(annotated: frozenset[str] | None = None, share: float | None = None, covers_discontinuous: bool = False) -> Gold:
     windows = [Window(0, 0, list(range(n)), list(range(1, n + 1)), ["w"] * n, [(5,)] * n) for n in LENGTHS]
-    predicted = (*SAID, *SAID_OF_GAPS) if covers_discontinuous else SAID
-    said = [None if share is None else WindowSoftLabels.of(predicted, LABELS, share, covers_discontinuous), None]
-    examples = [Example.of(w, own, LABELS, annotated, about) for w, own, about in zip(windows, ENTITIES, said, strict=True)]
+    predicted = (*PREDICTED, *PREDICTED_DISCONTINUOUS) if covers_discontinuous else PREDICTED
+    soft = [None if share is None else WindowSoftLabels.of(predicted, LABELS, share, covers_discontinuous), None]
+    examples = [Example.of(w, own, LABELS, annotated, about) for w, own, about in zip(windows, ENTITIES, soft, strict=True)]
     made = training_batch(examples, Frame((1,), (2,), 0, 3)).gold
     assert made is not None
     return made
@@ -110,27 +110,27 @@ def test_the_loss_is_that_of_all_spans_one_by_one(seed: int, classes: int, learn
 
 
 @pytest.mark.parametrize(
-    ("classes", "with_a_gap", "covers_discontinuous"), [(3, False, False), (3, False, True), (5, True, False), (5, True, True)]
+    ("classes", "discontinuous", "covers_discontinuous"), [(3, False, False), (3, False, True), (5, True, False), (5, True, True)]
 )
 @pytest.mark.parametrize("share", [0.25, 1.0])
-def test_softs_are_a_part_of_the_target_where_there_are_some(
-    classes: int, with_a_gap: bool, covers_discontinuous: bool, share: float
+def test_soft_labels_are_a_part_of_the_target_where_there_are_some(
+    classes: int, discontinuous: bool, covers_discontinuous: bool, share: float
 ) -> None:
     logits = torch.randn(2, classes, 4, 4, generator=torch.Generator().manual_seed(4))
     mask = torch.arange(4) < torch.tensor(LENGTHS)[:, None]
-    held = {(0, 1): {2: 0.6}, (1, 1): {1: 0.25, 2: 0.75}}  # by first and last word: how likely each kind
+    soft_targets = {(0, 1): {2: 0.6}, (1, 1): {1: 0.25, 2: 0.75}}  # probabilities of classes, by first and last word
     if covers_discontinuous:
-        held[0, 2] = {2: 0.6 / 1.3, 3: 0.7 / 1.3} if with_a_gap else {2: 0.6}
+        soft_targets[0, 2] = {2: 0.6 / 1.3, 3: 0.7 / 1.3} if discontinuous else {2: 0.6}
     total = 0.0
     for sentence, length in enumerate(LENGTHS):
         for first in range(length):
             for last in range(first, length):
                 target = torch.zeros(classes)
-                kind = 3 if with_a_gap and (sentence, first, last) == (0, 0, 2) else LEARNED.get((sentence, first, last), 0)
+                kind = 3 if discontinuous and (sentence, first, last) == (0, 0, 2) else LEARNED.get((sentence, first, last), 0)
                 target[kind] = 1.0
                 if sentence == 0 and (kind < 3 or covers_discontinuous):
                     soft = torch.zeros(classes)
-                    for likely_class, likely in held.get((first, last), {}).items():
+                    for likely_class, likely in soft_targets.get((first, last), {}).items():
                         soft[likely_class] = likely
                     soft[0] = 1 - soft.sum()
                     target = (1 - share) * target + share * soft
@@ -140,7 +140,7 @@ def test_softs_are_a_part_of_the_target_where_there_are_some(
     )
 
 
-def test_a_label_that_was_not_annotated_is_neither_right_nor_wrong() -> None:
+def test_a_label_that_is_not_annotated_gives_no_loss() -> None:
     logits = torch.zeros(2, 3, 4, 4)
     mask = torch.arange(4) < torch.tensor(LENGTHS)[:, None]
     likely = logits.clone()
@@ -152,7 +152,7 @@ def test_a_label_that_was_not_annotated_is_neither_right_nor_wrong() -> None:
     assert torch.equal(dense_span_loss(likely, mask, soft), dense_span_loss(logits, mask, soft))
 
 
-def test_no_entity_is_expected_at_first_and_a_classifier_that_reads_it_takes_that_back() -> None:
+def test_the_prior_of_no_entity_is_not_applied_twice() -> None:
     read_by = nn.Linear(2, 4)
     before = read_by.bias.clone()
     classifier = span_classifier_of(ReadSpanClassifierConfig(), 4, 3, read_by=read_by)
@@ -185,7 +185,7 @@ def test_an_entity_is_looked_up_by_its_ends_label_and_gaps(contiguous: bool) -> 
 @torch.no_grad()
 @pytest.mark.parametrize("contiguous", [True, False])
 @pytest.mark.parametrize("at_once", [1, 2, 9])
-def test_the_reach_is_that_of_a_loop_over_spans(contiguous: bool, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_farthest_equals_a_loop_over_spans(contiguous: bool, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(1)
     classifier = SpanClassifier(6, 4, 3, discontinuous=not contiguous, dropout=0.0).eval()
     torch.nn.init.normal_(classifier.spans.bilinear, std=2.0)
@@ -203,7 +203,7 @@ def test_the_reach_is_that_of_a_loop_over_spans(contiguous: bool, at_once: int, 
 
 
 @torch.no_grad()
-def test_fragments_have_a_say_where_there_are_gaps() -> None:
+def test_fragments_count_only_in_discontinuous_entities() -> None:
     torch.manual_seed(2)
     plain, classifier = (
         SpanClassifier(6, 4, 3, discontinuous=True, dropout=0.0, fragments=both).eval() for both in (False, True)
@@ -233,12 +233,12 @@ def test_fragments_are_learned_span_by_span() -> None:
     logits = classifier.fragments(words)
     firsts, lasts = {(0, 0, 1), (1, 0, 0)}, {(0, 3, 3), (1, 2, 2)}
     total = torch.zeros(())
-    for sentence, length in enumerate((5, 3)):  # of the third it is not known whether it has others
+    for sentence, length in enumerate((5, 3)):  # in the third, not all labels are annotated
         for first in range(length):
             for last in range(first, length):
-                for side, wanted in enumerate((firsts, lasts)):
+                for side, targets in enumerate((firsts, lasts)):
                     logit = logits[sentence, side, first, last]
-                    total = total - torch.nn.functional.logsigmoid(logit if (sentence, first, last) in wanted else -logit)
+                    total = total - torch.nn.functional.logsigmoid(logit if (sentence, first, last) in targets else -logit)
     loss = classifier.loss(words, mask, gold)
     without = dense_span_loss(classifier.spans(words), mask, gold)
     assert loss.item() - without.item() == pytest.approx(total.item(), rel=1e-5)
@@ -252,10 +252,10 @@ def test_at_first_nearly_nothing_is_an_entity() -> None:
     assert classifier.spans(torch.zeros(1, 3, 6)).softmax(1)[:, 0].min() > 0.9
 
 
-def test_two_softs_become_one() -> None:
-    score, classifiered = torch.tensor([0.25, 0.9, 0.0]), torch.tensor([1.0, 0.4, 0.7])
-    assert rescored(score, classifiered, 0.5).tolist() == pytest.approx([0.5, 0.6, 0.0])
-    assert rescored(score, classifiered, 0.0).tolist() == pytest.approx(score.tolist())
+def test_rescoring_is_a_weighted_geometric_mean() -> None:
+    score, probability = torch.tensor([0.25, 0.9, 0.0]), torch.tensor([1.0, 0.4, 0.7])
+    assert rescored(score, probability, 0.5).tolist() == pytest.approx([0.5, 0.6, 0.0])
+    assert rescored(score, probability, 0.0).tolist() == pytest.approx(score.tolist())
     least = least_before_rescoring(0.3, 0.25)
     assert rescored(torch.tensor(least), torch.tensor(1.0), 0.25).item() == pytest.approx(0.3)
     assert least_before_rescoring(0.3, 0.0) == pytest.approx(0.3)

@@ -1,4 +1,4 @@
-"""Words cut one by one and remembered have the pieces that Hugging Face gives their plain forms in a whole sentence."""
+"""Words tokenized one by one, with a cache, have the pieces that Hugging Face gives their plain forms in a whole sentence."""
 
 from collections.abc import Sequence
 
@@ -85,7 +85,7 @@ def test_any_words_have_the_same_pieces(pair: Pair, words: list[str]) -> None:
 
 
 def test_a_special_piece_in_a_text_is_ordinary_text(pair: Pair) -> None:
-    """On purpose other than Hugging Face: whoever writes a text must not be able to steer the encoder with it."""
+    """Deliberately unlike Hugging Face: a text must not be able to control the encoder with special pieces."""
     own, theirs = pair
     reserved = set(special_pieces(theirs).values()) - {own.frame.unknown}
     assert reserved

@@ -1,4 +1,4 @@
-"""The four scenarios equal nervaluate's on flat data; where its answer hangs on the order, ours is its best one."""
+"""The four scenarios equal nervaluate's on flat data; where its result depends on the order, ours is its best one."""
 
 from itertools import permutations
 
@@ -58,18 +58,18 @@ def test_strict_exact_and_partial_equal_on_flat_data(corpus: list[tuple[list[Spa
 
 
 @given(SPANS, SPANS)
-def test_all_four_equal_where_each_entity_meets_at_most_one(gold: list[Span], predicted: list[Span]) -> None:
+def test_all_four_equal_where_each_entity_overlaps_at_most_one(gold: list[Span], predicted: list[Span]) -> None:
     [one], [other] = documents([gold]), documents([predicted])
     edges = overlapping(one.entities, other.entities)
     kept = [edge for edge in edges if sum(edge[1] == e[1] or edge[0] == e[0] for e in edges) == 1]
-    crowded = [edge for edge in edges if edge not in kept]
-    gold = [span for place, span in enumerate(gold) if place not in {edge[0] for edge in crowded}]
-    predicted = [span for place, span in enumerate(predicted) if place not in {edge[1] for edge in crowded}]
+    shared = [edge for edge in edges if edge not in kept]
+    gold = [span for place, span in enumerate(gold) if place not in {edge[0] for edge in shared}]
+    predicted = [span for place, span in enumerate(predicted) if place not in {edge[1] for edge in shared}]
     assert_scenarios_equal([gold], [predicted], ["strict", "exact", "partial", "ent_type"])
 
 
 @given(SPANS, SPANS.filter(lambda flat: len(flat) <= 5))
-def test_type_equals_nervaluate_in_its_luckiest_order(gold: list[Span], predicted: list[Span]) -> None:
+def test_type_equals_nervaluate_in_its_best_order(gold: list[Span], predicted: list[Span]) -> None:
     [pair] = pair_documents(documents([gold]), documents([predicted]))
     strategy = EntityTypeEvaluation()
     counts = {strategy.evaluate(theirs(gold), list(order), LABELS)[0].correct for order in permutations(theirs(predicted))}

@@ -17,7 +17,7 @@ CHUNKS = st.lists(st.tuples(st.sampled_from(["O", "PER", "LOC", "ORG"]), st.inte
 
 @st.composite
 def sentence(draw: st.DrawFn) -> tuple[list[str], list[str]]:
-    """Gold and predicted IOB2 tags of one sentence; the prediction keeps a part of the gold, so that some is right."""
+    """Gold and predicted IOB2 tags of one sentence; the prediction keeps a part of the gold, so that some of it is correct."""
     gold = draw(CHUNKS)
     kept = draw(st.integers(0, len(gold)))
     other = gold[:kept] + draw(CHUNKS)
@@ -34,7 +34,7 @@ def tags(chunks: list[tuple[str, int]]) -> list[str]:
 
 
 def document(sentence_tags: list[str]) -> Document:
-    """Read from the tags anew, not from the chunks they were made of."""
+    """Read from the tags, not from the chunks they were made from."""
     entities = []
     for start, tag in enumerate(sentence_tags):
         if tag.startswith("B-"):

@@ -15,7 +15,7 @@ from anyner.corpora.reading import ANNOTATIONS, read_splits
 from anyner.document import Document, Entity
 from anyner.errors import AnynerError
 from anyner.inference.config import Calibration
-from anyner.serve.annotate import AnnotationFolder, order, sureness
+from anyner.serve.annotate import AnnotationFolder, margin, order
 from anyner.serve.service import Service
 from anyner.serve.settings import ServeSettings
 
@@ -101,7 +101,7 @@ def test_a_changed_text_takes_the_place_of_the_older_one_with_its_id(tmp_path: P
 
 def test_what_cannot_be_kept_whole_is_refused(folder: Path) -> None:
     (folder / ANNOTATIONS).write_text('{"text": "Pain."}\n{"text": "Pa', encoding="utf-8")
-    with pytest.raises(AnynerError, match=rf"{ANNOTATIONS}:2: not valid JSON.*mend the file first"):
+    with pytest.raises(AnynerError, match=rf"{ANNOTATIONS}:2: not valid JSON.*repair the file first"):
         AnnotationFolder(folder)
     with pytest.raises(AnynerError, match="no such folder"):
         AnnotationFolder(folder / "nowhere")
@@ -111,7 +111,7 @@ def test_what_cannot_be_kept_whole_is_refused(folder: Path) -> None:
 
 
 def test_a_kill_loses_nothing_that_was_stored(tmp_path: Path) -> None:
-    """Processes that store one text after the other are killed; what they said is stored is there, and the file is whole."""
+    """Processes that store one text after another are killed; what they reported as stored is there, and the file is intact."""
     (tmp_path / "many.jsonl").write_text("".join(f'{{"text": "Pain {number}."}}\n' for number in range(300)), encoding="utf-8")
     annotating = AnnotationFolder(tmp_path)
     for delay in (0.02, 0.05, 0.1):
@@ -125,28 +125,28 @@ def test_a_kill_loses_nothing_that_was_stored(tmp_path: Path) -> None:
             finally:
                 os._exit(0)
         os.close(writing)
-        said = os.read(reading, 2)  # the first is stored
+        reported = os.read(reading, 2)  # the first is stored
         time.sleep(delay)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         while more := os.read(reading, 4096):
-            said += more
+            reported += more
         os.close(reading)
         stored = AnnotationFolder(tmp_path).annotated()
-        assert {text.document.text for text in annotating.texts[: len(said) // 2]} <= stored.keys()
+        assert {text.document.text for text in annotating.texts[: len(reported) // 2]} <= stored.keys()
         assert all(len(document.entities) == 1 for document in stored.values())
     assert AnnotationFolder(tmp_path).texts == annotating.texts, "what a kill leaves behind is no text"
 
 
-def test_a_text_is_as_sure_as_its_least_sure_candidate() -> None:
+def test_the_margin_of_a_text_is_that_of_its_least_sure_candidate() -> None:
     entities = (Entity("A", ((0, 1),), 0.9), Entity("A", ((0, 1), (2, 3)), 0.3))
-    assert sureness(Document("a b", entities), THRESHOLDS) == 0.1
-    assert sureness(Document("a b", entities), {"score": 0.4}) == 0.1
-    assert sureness(Document("a b", entities[:1]), THRESHOLDS) == 0.5
-    assert sureness(Document("a b"), THRESHOLDS) == 1.0
+    assert margin(Document("a b", entities), THRESHOLDS) == 0.1
+    assert margin(Document("a b", entities), {"score": 0.4}) == 0.1
+    assert margin(Document("a b", entities[:1]), THRESHOLDS) == 0.5
+    assert margin(Document("a b"), THRESHOLDS) == 1.0
     halved = Calibration(temperature=2.0)
-    assert sureness(Document("a b", entities[:1]), {"score": 0.8}, halved) == round(0.9 - halved.probability(0.8), 4)
-    assert sureness(Document("a b", entities[:1]), THRESHOLDS, Calibration(temperature=2.0, thresholds={"A": 0.7})) == 0.2
+    assert margin(Document("a b", entities[:1]), {"score": 0.8}, halved) == round(0.9 - halved.probability(0.8), 4)
+    assert margin(Document("a b", entities[:1]), THRESHOLDS, Calibration(temperature=2.0, thresholds={"A": 0.7})) == 0.2
 
 
 def test_the_least_sure_text_comes_first(tmp_path: Path) -> None:
@@ -167,4 +167,4 @@ def test_the_least_sure_text_comes_first(tmp_path: Path) -> None:
     assert list(sure.values()) == sorted(sure.values())
     thresholds = recognizer.config.thresholds
     candidates = recognizer.predict(texts, thresholds={name: value / 2 for name, value in thresholds.items()})
-    assert sure == {number: sureness(document, thresholds) for number, document in enumerate(candidates)}
+    assert sure == {number: margin(document, thresholds) for number, document in enumerate(candidates)}

@@ -33,7 +33,7 @@ def general() -> Recognizer:
 def asked(
     talk: Callable[[httpx2.AsyncClient], Awaitable[Any]], model: Any = None, service: Service | None = None, **limits: Any
 ) -> Any:
-    """What a client gets from a server with these limits."""
+    """The response of a server with these limits."""
 
     async def talked() -> Any:
         served = service or service_of(model or StandIn(), ServeSettings(**limits))
@@ -67,7 +67,7 @@ def test_answers_equal_predict_under_concurrency(general: Recognizer) -> None:
         assert answer.status_code == 200 and answer.json() == {"model": "stand-in", "documents": [expected]}
 
 
-def test_models_tell_what_can_be_chosen(general: Recognizer) -> None:
+def test_models_list_their_settings(general: Recognizer) -> None:
     model = asked(lambda client: client.get("/models"), general).json()["models"][0]
     assert model["architecture"] == "biaffine" and model["labels"] == ["LOC", "MISC", "ORG", "PER"]
     assert model["thresholds"] == {"score": {"value": 0.4, "lowest": 0.1}} and model["shapes"] == ["flat"]
@@ -85,10 +85,10 @@ def test_texts_settings_and_labels_of_a_request() -> None:
 @pytest.mark.parametrize(
     ("body", "status", "line"),
     [
-        ({"texts": "a", "model": "../secret"}, 400, "there is no model '../secret'; here are: stand-in"),
+        ({"texts": "a", "model": "../secret"}, 400, "there is no model '../secret'; available: stand-in"),
         ({"texts": "a", "labels": ["Place"]}, 400, "there is no label 'Place'; the model has: Name, Pair"),
         ({"texts": "a", "thresholds": {"x": 1}}, 400, "there is no threshold 'x'"),
-        ({"texts": "a", "options": {"steps": 101}}, 400, "option steps: the largest is 100, got 101"),
+        ({"texts": "a", "options": {"steps": 101}}, 400, "option steps: expected at most 100, got 101"),
         ({"texts": "a", "overlap": "none"}, 422, "overlap: Input should be"),
         ({"text": "a"}, 422, "texts: Field required"),
         ({"texts": "a", "key": 1}, 422, "key: Extra inputs are not permitted"),
@@ -104,7 +104,7 @@ def test_texts_settings_and_labels_of_a_request() -> None:
         (b" " * 200_001, 413, "a body has at most 200000 bytes"),
     ],
 )
-def test_what_is_wrong_is_told_in_one_line(body: Any, status: int, line: str) -> None:
+def test_errors_are_reported_in_one_line(body: Any, status: int, line: str) -> None:
     answer = posted(body, texts=3, text_characters=50, body_bytes=200_000)
     assert answer.status_code == status and list(answer.json()) == ["error"]
     assert answer.json()["error"].startswith(line) and "\n" not in answer.json()["error"]
@@ -184,7 +184,7 @@ def test_slow_bodies_and_too_many_bytes_at_once_are_refused() -> None:
     assert full.status_code == 503 and full.headers["retry-after"] == "1"
 
 
-def test_a_key_is_asked_for() -> None:
+def test_a_key_is_required() -> None:
     async def talk(client: httpx2.AsyncClient) -> list[int]:
         basic = base64.b64encode(b"me:geheim\xc3\xa9").decode()
         given = ["", "Bearer geheimé", "Bearer nothing", f"Basic {basic}", "Basic ???", "Digest x"]
@@ -206,7 +206,7 @@ def test_another_host_name_is_refused() -> None:
     assert asked(talk, hosts=("localhost", "127.0.0.1", "::1")) == [200, 200, 200, 400, 400]
 
 
-def test_loading_is_told() -> None:
+def test_loading_is_reported() -> None:
     service = Service(("later",), ServeSettings())
 
     async def talk(client: httpx2.AsyncClient) -> list[Any]:
@@ -252,7 +252,7 @@ def test_ndjson_answers_lines_in_order_and_ends_at_an_error() -> None:
     ("body", "query", "status", "line"),
     [
         (b'"a"', "?model=x", 400, "there is no model 'x'"),
-        (b'"a"', "?colour=x", 422, "query: there is no 'colour'"),
+        (b'"a"', "?colour=x", 422, "query: unknown parameter 'colour'"),
         (b'"a"', "?thresholds=x", 422, "query: thresholds is not JSON"),
         (b"x", "", 422, "line 1 is not JSON"),
         (b'"' + b"a" * 2000, "", 413, "a line has at most 1000 bytes"),
@@ -274,7 +274,7 @@ def test_ndjson_stops_reading_when_the_server_stops() -> None:
 
     answer = asked(lambda client: client.post("/predict", content=body(), headers=NDJSON), service=service)
     first, last = map(json.loads, answer.text.splitlines())
-    assert first["text"] == "Ann" and last["error"].startswith("the server stops")
+    assert first["text"] == "Ann" and last["error"].startswith("the server is shutting down")
 
 
 @given(st.lists(st.text(), min_size=1, max_size=4))

@@ -1,4 +1,4 @@
-"""Texts of several requests share batches, the queue is bounded, and nobody pays for another's request."""
+"""Texts of several requests share batches, the queue is bounded, and no request harms another."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_full_queue_refuses_and_a_patient_request_waits() -> None:
     asyncio.run(run())
 
 
-def test_work_of_a_client_that_went_away_is_dropped() -> None:
+def test_work_of_a_disconnected_client_is_dropped() -> None:
     async def run() -> None:
         model = StandIn()
         batcher = batcher_of(model)

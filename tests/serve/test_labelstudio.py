@@ -58,7 +58,7 @@ def test_without_a_config_all_labels_and_the_names_of_their_template() -> None:
     assert (region["from_name"], region["to_name"], region["value"]["labels"]) == ("label", "text", ["Name"])
 
 
-def test_setup_tells_the_version_and_health_is_up() -> None:
+def test_setup_returns_the_version_and_health_is_up() -> None:
     body = {"project": "1.17", "schema": CONFIG, "hostname": "http://localhost:8080", "access_token": "x"}
     assert posted(body, "/setup").json() == {"model_version": VERSION}
     wrong = posted({"schema": "<View/>"}, "/setup")
@@ -69,7 +69,7 @@ def test_setup_tells_the_version_and_health_is_up() -> None:
     ("config", "line"),
     [
         ("<View>", "label_config: not XML"),
-        ('<!DOCTYPE a [<!ENTITY b "c">]><View>&b;</View>', "label_config: entities are not read"),
+        ('<!DOCTYPE a [<!ENTITY b "c">]><View>&b;</View>', "label_config: XML entities are not allowed"),
         ('<View><Labels name="a" toName="b"/><Image name="b" value="$b"/></View>', "label_config: no <Labels"),
     ],
 )

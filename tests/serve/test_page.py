@@ -81,7 +81,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def open_page(browser: Browser, address: str) -> Iterator[Callable[..., Page]]:
-    """Opens the page. Nothing but refusals by the server may reach the console, and nothing may leave for elsewhere."""
+    """Opens the page. Only refusals by the server may reach the console, and no request may go elsewhere."""
     wrong: list[str] = []
     opened: list[Page] = []
 
@@ -123,7 +123,7 @@ def fill(page: Page, text: str) -> None:
 
 
 def downloaded(page: Page, folder: Path, *formats: str) -> Document:
-    """The document of what the page lets one download."""
+    """The document in the files that the page offers for download."""
     for one in formats:
         with page.expect_download() as caught:
             page.click(f"[data-format={one}]")
@@ -137,7 +137,7 @@ def keys(document: Document) -> list[tuple[str, Any]]:
 
 
 def select(page: Page, part: str) -> None:
-    """Selects a stretch of the drawing with the mouse."""
+    """Selects a range of the drawing with the mouse."""
     page.evaluate(
         """part => {
           const walker = document.createTreeWalker(document.getElementById("drawing"), NodeFilter.SHOW_TEXT);
@@ -162,7 +162,7 @@ def select(page: Page, part: str) -> None:
 
 
 def chosen_is(page: Page, text: str) -> None:
-    page.wait_for_function("text => document.getElementById('chosen').textContent === text", arg=f"Chosen: {text}")
+    page.wait_for_function("text => document.getElementById('chosen').textContent === text", arg=f"Selected: {text}")
 
 
 def message_is(page: Page, text: str, where: str = "message") -> None:
@@ -269,7 +269,7 @@ def test_correcting_with_the_keyboard(open_page: Callable[..., Page], tmp_path: 
     assert keys(downloaded(page, tmp_path, "jsonl")) == keys(before)
 
 
-def test_wrong_input_is_told(open_page: Callable[..., Page]) -> None:
+def test_wrong_input_is_reported(open_page: Callable[..., Page]) -> None:
     page = open_page(text=PROSE)
     page.fill("#text", "x" * (LONGEST + 1))
     message_is(page, f"a text has at most {LONGEST} characters", "error")
@@ -280,7 +280,7 @@ def test_wrong_input_is_told(open_page: Callable[..., Page]) -> None:
     page.wait_for_selector("#list li")
     page.fill("#new-label", "Symptom")
     page.click("#other button")
-    message_is(page, "Nothing is chosen", "error")
+    message_is(page, "Nothing is selected", "error")
 
 
 def test_a_slider_walks_through_the_denoising_steps(open_page: Callable[..., Page]) -> None:

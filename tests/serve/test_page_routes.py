@@ -1,4 +1,4 @@
-"""What the page asks the server for."""
+"""The requests of the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server answers what its OpenAPI schema says, whatever it is asked."""
+"""Every answer of the server conforms to its OpenAPI schema, whatever the request."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ schema = schemathesis.openapi.from_asgi("/openapi.json", app())
 @schema.parametrize()
 @settings(max_examples=5, deadline=None, suppress_health_check=list(HealthCheck))
 def test_every_answer_fits_the_schema(case: schemathesis.Case) -> None:
-    """A schema cannot say which labels a model has, so what fits it may be refused: that one check is left out."""
+    """A schema cannot say which labels a model has, so valid requests may be refused: that one check is left out."""
     case.call_and_validate(excluded_checks=[positive_data_acceptance])

@@ -1,4 +1,4 @@
-"""On real sockets: slow, idle and vanished clients take nothing from others, and a stop finishes what was accepted."""
+"""On real sockets: slow, idle and disconnected clients do not affect others, and a shutdown finishes accepted requests."""
 
 from __future__ import annotations
 
@@ -74,9 +74,9 @@ def eventually(true: Callable[[], bool]) -> None:
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Running]:
-    """A server in a thread of this process, with little patience."""
+    """A server in a thread of this process, with short timeouts."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(module, "_LOOK_EVERY", 0.05)
+        patched.setattr(module, "_CHECK_EVERY", 0.05)
         model, listener = StandIn(), listener_on("127.0.0.1", 0)
         service = service_of(model, ServeSettings(body_seconds=0.5, idle_seconds=1.0))
         server = Server(service)
@@ -96,7 +96,7 @@ def running() -> Iterator[Running]:
         assert not thread.is_alive()
 
 
-def test_slow_bodies_and_idle_connections_end_and_stop_nobody(running: Running) -> None:
+def test_slow_bodies_and_idle_connections_end_and_block_no_one(running: Running) -> None:
     head = b"POST /predict HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
     slow = [running.connect(head) for _ in range(20)]
     idle = [running.connect() for _ in range(100)] + [running.connect(b"GET /hea") for _ in range(20)]
@@ -106,7 +106,7 @@ def test_slow_bodies_and_idle_connections_end_and_stop_nobody(running: Running) 
     eventually(lambda: not running.server.server_state.connections)
 
 
-def test_a_client_that_goes_away_leaves_nothing(running: Running) -> None:
+def test_a_disconnected_client_leaves_nothing_behind(running: Running) -> None:
     running.model.gate.clear()
     running.model.reached.clear()
     clients = [running.connect(request(f"Gone {number}")) for number in range(10)]
@@ -151,7 +151,7 @@ def test_a_stop_finishes_what_was_accepted() -> None:
         socket.create_connection(("127.0.0.1", port), timeout=1)
 
 
-def test_what_cannot_be_served_is_told_in_one_line() -> None:
+def test_what_cannot_be_served_is_reported_in_one_line() -> None:
     listener = listener_on("127.0.0.1", 0)
     listener.listen()
     port = listener.getsockname()[1]

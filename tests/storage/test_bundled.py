@@ -1,4 +1,4 @@
-"""The models that ship inside the package: small, of no one machine, described, quick to load, and right on plain sentences."""
+"""The models that ship with the package: small, machine-independent, documented, quick to load, right on simple sentences."""
 
 from __future__ import annotations
 
@@ -82,18 +82,18 @@ def test_it_is_small_and_holds_nothing_but_the_model(folder: Path) -> None:
 
 
 def test_its_graph_holds_for_its_settings_and_was_checked(folder: Path, model: Recognizer) -> None:
-    assert not hasattr(model.runtime, "model"), "it runs without torch where nothing else is asked for"
+    assert not hasattr(model.runtime, "model"), "it runs without torch unless something else is requested"
     found = read_json(folder / PARITY)
     assert found["differing"] == 0 and found["largest_difference"] <= 1e-4 and found["entities"] > 100
     assert found["int8"]["f1_in_float32"] - found["int8"]["f1"] <= 0.002 and found["int8"]["differing"] == 0
 
 
 @pytest.mark.parametrize("file", [CONFIG, RECIPE, CARD, "tokenizer_config.json"])
-def test_it_names_no_place_of_one_machine(folder: Path, file: str) -> None:
+def test_it_contains_no_path_of_a_machine(folder: Path, file: str) -> None:
     assert _PLACE.search((folder / file).read_text(encoding="utf-8")) is None
 
 
-def test_its_card_tells_data_licences_and_figures(folder: Path) -> None:
+def test_its_card_has_data_licences_and_figures(folder: Path) -> None:
     card = (folder / CARD).read_text(encoding="utf-8")
     for one in yaml.safe_load((ROOT / "benchmarks/bundled" / f"{folder.name}.yaml").read_text(encoding="utf-8"))["data"]:
         assert f"| {one['name']} | {one['licence']} |" in card
@@ -116,16 +116,16 @@ def test_it_has_its_labels_and_finds_what_is_plain(model: Recognizer, folder: Pa
     assert model.config.weights == "int8"
     for document in model.predict(list(PLAIN[folder.name])):
         found = {(entity.label, entity.text) for entity in document.entities}
-        wanted = PLAIN[folder.name][document.text]
-        assert wanted <= found and bool(wanted) == bool(found), document.text
+        expected = PLAIN[folder.name][document.text]
+        assert expected <= found and bool(expected) == bool(found), document.text
 
 
 def test_a_new_process_loads_them_and_predicts_soon() -> None:
     texts = {name: next(iter(PLAIN[name])) for name in NAMES}
     code = f"import anyner; print(*(len(anyner.load(name).predict(text).entities) for name, text in {texts!r}.items()))"
-    began = time.monotonic()
+    started = time.monotonic()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert time.monotonic() - began < MOST_SECONDS
+    assert time.monotonic() - started < MOST_SECONDS
     for name, found in zip(NAMES, done.stdout.split(), strict=True):
         assert int(found) >= len(PLAIN[name][texts[name]])
 
@@ -155,9 +155,9 @@ def test_no_entity_of_a_text_reaches_across_a_sentence_or_a_line(
 ) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     texts = import_module("bundle").texts_by_hand(ROOT / "benchmarks/bundled" / f"{folder.name}.yaml")
-    told = json.loads((ROOT / "benchmarks/results" / f"bundled-{folder.name}.json").read_text(encoding="utf-8"))["texts"]
+    recorded = json.loads((ROOT / "benchmarks/results" / f"bundled-{folder.name}.json").read_text(encoding="utf-8"))["texts"]
     assert len(texts) == {"general-en": 6, "biomed-en": 1}[folder.name]
-    for document, one in zip(model.predict([text.text for text in texts]), told, strict=True):
+    for document, one in zip(model.predict([text.text for text in texts]), recorded, strict=True):
         borders = [*line_starts(document.text), *(match.end() for match in _ENDS.finditer(document.text))]
         assert document.entities and (borders or one["name"] == "a tweet")
         for entity in document.entities:

@@ -44,7 +44,7 @@ def test_the_card_shows_the_picture_of_the_training(model_folder: Path) -> None:
     assert f"best epoch: {metrics['training']['best_epoch'] + 1}" in picture
 
 
-def test_the_card_of_a_training_is_in_the_form_of_the_hub(model_folder: Path) -> None:
+def test_the_card_of_a_training_has_the_metadata_of_the_hub(model_folder: Path) -> None:
     metrics = json.loads((model_folder / "metrics.json").read_text(encoding="utf-8"))
     data = ModelCard((model_folder / "README.md").read_text(encoding="utf-8")).data
     assert data.pipeline_tag == "token-classification" and data.library_name == "anyner"

@@ -52,12 +52,12 @@ def test_a_full_disk_names_the_file_and_leaves_the_old_one(tmp_path: Path, error
     assert [one.name for one in tmp_path.iterdir()] == ["b.txt"]
 
 
-def test_of_a_file_that_is_on_its_way_to_another_place_that_place_is_named(tmp_path: Path) -> None:
+def test_the_error_names_the_target_of_a_temporary_file(tmp_path: Path) -> None:
     with pytest.raises(DiskFullError, match=r"^there: no space"), room_for(Path("there")), room_for(Path("here")):
         raise OSError(errno.ENOSPC, "No space left on device")
 
 
-def test_files_can_be_read_by_whom_the_umask_lets(tmp_path: Path) -> None:
+def test_files_have_the_permissions_of_the_umask(tmp_path: Path) -> None:
     def private(path: Path) -> None:
         path.write_text("x", encoding="utf-8")
         path.chmod(0o600)

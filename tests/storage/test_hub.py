@@ -1,4 +1,4 @@
-"""Against a stand-in for the hub's HTTP interface on this machine: as much of it as the hub's own client asks for."""
+"""Against a local stand-in for the hub's HTTP interface: as much of it as the hub's own client uses."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Hub(ThreadingHTTPServer):
         self.commits.append(files)
 
     def at(self, revision: str) -> tuple[str, Files] | None:
-        """Of `main`, or of a commit by its name."""
+        """The commit and its files, for `main` or a commit by its name."""
         number = (
             len(self.commits) - 1 if revision == "main" else int(revision, 16) if re.fullmatch("[0-9a-f]{40}", revision) else -1
         )
@@ -174,13 +174,13 @@ def test_a_model_goes_to_the_hub_and_back(hub: Hub, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     asked = len(hub.asked)
     assert anyner.load(NAME, revision=f"{1:040x}").predict(TEXT) == expected and len(hub.asked) == asked
-    with pytest.raises(AnynerError, match=r"^me/other: no such folder, and it could not be downloaded") as told:
+    with pytest.raises(AnynerError, match=r"^me/other: no such folder, and it could not be downloaded") as caught:
         anyner.load("me/other", revision="v1")
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(caught.value)
 
 
-def test_what_cannot_be_pushed_or_had_is_one_line(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert push(str(tmp_path), NAME) == (1, f"anyner: {tmp_path} is not the folder of a model")
+def test_a_failed_push_or_download_is_one_line(hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert push(str(tmp_path), NAME) == (1, f"anyner: {tmp_path} is not a model folder")
     folder = str(find("biomed-en"))
     assert push(folder, "cells") == (1, "anyner: a model on the Hugging Face Hub is named owner/name, got 'cells'")
     with pytest.raises(AnynerError, match="biomed-en: a revision is a branch, tag or commit of a model on the hub"):

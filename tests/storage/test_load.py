@@ -92,7 +92,7 @@ def test_a_missing_or_broken_tokenizer_is_named(copied: Path) -> None:
     assert f"{copied}: no tokenizer.json" in message_of(copied)
 
 
-def test_a_tokenizer_of_another_model_is_told(copied: Path) -> None:
+def test_a_tokenizer_of_another_model_is_reported(copied: Path) -> None:
     path = copied / "tokenizer.json"
     plain = json.loads(path.read_text(encoding="utf-8"))
     for number in range(len(plain["model"]["vocab"]), 9000):
@@ -101,8 +101,8 @@ def test_a_tokenizer_of_another_model_is_told(copied: Path) -> None:
     assert "the tokenizer has 9,000 pieces" in message_of(copied)
 
 
-def test_a_precision_that_is_not_there_is_told(copied: Path) -> None:
-    with pytest.raises(AnynerError, match="there is no precision 'float16': auto, float32, bfloat16"):
+def test_an_unknown_precision_is_reported(copied: Path) -> None:
+    with pytest.raises(AnynerError, match="precision: expected one of auto, float32, bfloat16, got 'float16'"):
         load(copied, "cpu", "float16")  # type: ignore[arg-type]
 
 
@@ -137,7 +137,7 @@ def test_settings_that_a_training_fills_in_may_not_be_missing(copied: Path, sett
         (lambda plain: plain["pretrained"].update(num_attention_heads=7), "encoder"),
     ],
 )
-def test_a_config_that_is_not_right_is_one_line_that_names_file_and_key(
+def test_a_wrong_config_is_one_line_that_names_file_and_key(
     copied: Path, change: Callable[[dict[str, Any]], object], named: str
 ) -> None:
     message = message_of(with_config(copied, change))
@@ -150,7 +150,7 @@ def test_an_unknown_architecture_is_named(copied: Path) -> None:
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"model_type": "bert"}', "\xff"])
-def test_a_config_that_is_no_config_is_named(copied: Path, content: str) -> None:
+def test_a_file_that_is_not_a_config_is_named(copied: Path, content: str) -> None:
     (copied / "config.json").write_bytes(content.encode("latin-1"))
     assert str(copied / "config.json") in message_of(copied)
 
@@ -178,8 +178,8 @@ def test_weights_too_many_or_too_few_are_named(copied: Path, extra: bool) -> Non
     else:
         del weights["head.span_scores.linear.bias"]
     save_file(weights, path)
-    wanted = "head.surplus is unexpected" if extra else "head.span_scores.linear.bias is missing"
-    assert wanted in message_of(copied)
+    expected = "head.surplus is unexpected" if extra else "head.span_scores.linear.bias is missing"
+    assert expected in message_of(copied)
 
 
 def test_weights_are_never_all_in_memory_twice(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,13 +196,13 @@ def test_weights_are_never_all_in_memory_twice(copied: Path, monkeypatch: pytest
     assert len(read) > 10
 
 
-def test_a_folder_without_a_model_and_a_name_without_a_folder_are_told(tmp_path: Path) -> None:
+def test_a_folder_without_a_model_and_a_name_without_a_folder_are_reported(tmp_path: Path) -> None:
     assert "is not a model folder: no config.json" in message_of(tmp_path)
     assert "there is no model nowhere" in message_of("nowhere")
     assert str(tmp_path / "gone") in message_of(tmp_path / "gone")
 
 
-def test_a_hub_id_that_cannot_be_had_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_download_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     def offline(*_: object, **__: object) -> str:
         raise OSError("cannot reach the hub\nand three more lines\n")
 

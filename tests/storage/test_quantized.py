@@ -45,7 +45,7 @@ def test_bfloat16_comes_back_within_its_precision_and_whole_numbers_exactly() ->
 
 @given(st.integers(0, 1000), st.floats(1e-6, 1e6), st.sampled_from([(70, 1), (64, 2), (96, 3)]))
 def test_int8_is_wrong_by_at_most_half_a_step_of_its_columns(seed: int, factor: float, columns: tuple[int, int]) -> None:
-    """32 columns share a step; a row that cannot be cut so has one step."""
+    """32 columns share a step; a row that cannot be divided so has one step."""
     width, groups = columns
     weight = torch.randn(70, width, generator=torch.Generator().manual_seed(seed)) * factor
     stored = to_stored({"w": weight}, "int8")
@@ -57,7 +57,7 @@ def test_int8_is_wrong_by_at_most_half_a_step_of_its_columns(seed: int, factor: 
 
 @given(st.integers(0, 1000), st.floats(1e-6, 1e6))
 def test_the_embedding_has_4_bits_and_is_wrong_by_at_most_a_step(seed: int, factor: float) -> None:
-    """Half a step, but one where a number is the largest but for its sign: there is a -8 and no +8."""
+    """Half a step; a whole one for numbers of the largest magnitude and the opposite sign: there is a -8 and no +8."""
     weight = torch.randn(70, 64, generator=torch.Generator().manual_seed(seed)) * factor
     stored = to_stored({"w": weight, "other": weight}, "int8", "w")
     assert set(stored) == {"w.int4_rows", "w.int4_scale", "other.int8_rows", "other.int8_scale"}

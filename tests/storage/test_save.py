@@ -29,7 +29,7 @@ def test_predictions_before_saving_and_after_loading_are_the_same(recognizer: Re
 
 
 @pytest.mark.parametrize(("form", "share"), [("bfloat16", 0.5), ("int8", 0.25)])
-def test_smaller_forms_take_less_room_and_find_nearly_the_same(
+def test_smaller_formats_take_less_space_and_find_nearly_the_same(
     recognizer: Recognizer, tmp_path: Path, keys: Keys, form: WeightFormat, share: float
 ) -> None:
     whole = save(recognizer, tmp_path / "whole") / "model.safetensors"
@@ -42,7 +42,7 @@ def test_smaller_forms_take_less_room_and_find_nearly_the_same(
     assert len(found & again) >= 0.9 * len(found | again)
 
 
-def test_a_loaded_small_form_saves_as_what_it_was_loaded_as(recognizer: Recognizer, tmp_path: Path, keys: Keys) -> None:
+def test_a_model_loaded_from_a_small_format_saves_unchanged(recognizer: Recognizer, tmp_path: Path, keys: Keys) -> None:
     small = load(save(recognizer, tmp_path / "small", "bfloat16"), "cpu")
     again = load(save(small, tmp_path / "again", "bfloat16"), "cpu")
     assert keys(small) == keys(again)
@@ -83,10 +83,10 @@ def test_when_the_vocabulary_cannot_be_written_no_half_of_it_is_left(
 
 
 @pytest.mark.parametrize("moved", range(4))
-def test_cut_short_while_files_are_put_in_place_it_never_leaves_halves_of_two_models(
+def test_interrupted_while_files_are_moved_it_never_leaves_a_mix_of_two_models(
     recognizer: Recognizer, copied: Path, monkeypatch: pytest.MonkeyPatch, moved: int
 ) -> None:
-    """Weights, vocabulary and last the config: without it nothing is taken for a model."""
+    """Weights, vocabulary and last the config: without it, nothing is loaded as a model."""
     replace, calls = Path.replace, 0
 
     def dies(path: Path, target: Path) -> Path:
@@ -103,7 +103,7 @@ def test_cut_short_while_files_are_put_in_place_it_never_leaves_halves_of_two_mo
     assert not (copied / "config.json").exists()
 
 
-def test_a_form_that_is_not_there_is_refused_before_anything_is_written(recognizer: Recognizer, tmp_path: Path) -> None:
+def test_an_unknown_format_is_refused_before_anything_is_written(recognizer: Recognizer, tmp_path: Path) -> None:
     with pytest.raises(AnynerError, match="weights"):
         save(recognizer, tmp_path / "m", "int4")  # type: ignore[arg-type]
     assert not files(tmp_path / "m")

@@ -1,4 +1,4 @@
-"""Loading draws no random numbers: it is faster, and what is random elsewhere stays as it was."""
+"""Loading draws no random numbers: it is faster, and random numbers elsewhere stay the same."""
 
 from __future__ import annotations
 

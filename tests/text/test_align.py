@@ -1,4 +1,4 @@
-"""Characters <-> words, held against an oracle that looks at every word and every character."""
+"""Characters <-> words, compared with an oracle that checks every word and every character."""
 
 from hypothesis import given
 from hypothesis import strategies as st

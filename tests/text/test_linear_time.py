@@ -1,4 +1,4 @@
-"""The work of reading a text grows with its length alone, whatever its script and however long its words are."""
+"""Reading a text takes time linear in its length, whatever its script and however long its words."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ TRIES = 4
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """Processor time, the less of two: what else the machine does matters little."""
+    """Processor time, the smaller of two: the load of the machine matters little."""
     taken = []
     for _ in range(2):
         began = time.process_time()
@@ -123,18 +123,18 @@ def merged(made: Sequence[Window], found: Sequence[Sequence[WordEntity]], policy
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_entities_that_are_chained_over_a_whole_document_are_looked_at_once(
+def test_entities_that_are_chained_over_a_whole_document_are_scanned_once(
     policy: Policy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    looked = 0
+    calls = 0
 
     class Counted(Entity):
         __slots__ = ()
 
         @property
         def end(self) -> int:
-            nonlocal looked
-            looked += 1
+            nonlocal calls
+            calls += 1
             return super().fragments[-1][1]
 
     def counted(entity: WordEntity, starts: Sequence[int], ends: Sequence[int], text: str) -> Entity:
@@ -145,7 +145,7 @@ def test_entities_that_are_chained_over_a_whole_document_are_looked_at_once(
     entities = merged(made, found, policy)
     assert len(entities) > 1000 or policy != "all"
     assert entities
-    assert looked <= 2 * sum(map(len, found))
+    assert calls <= 2 * sum(map(len, found))
 
 
 @pytest.mark.parametrize("policy", ["all", "nested"])

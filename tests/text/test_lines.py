@@ -32,7 +32,7 @@ def test_a_wrapped_paragraph_is_one_line(width: int) -> None:
     assert lines(f"Dear Ann,\n\n{wrapped}\n\nBob") == ["Dear Ann,", wrapped, "Bob"]
 
 
-def test_lines_of_one_length_are_no_wrapped_paragraph_if_one_of_them_has_room() -> None:
+def test_lines_of_one_length_are_not_a_wrapped_paragraph_if_one_of_them_has_room() -> None:
     table = ["Leeds United  3  Norwich City  1  (half time 2-0)", "Arsenal  0  Chelsea  0", "Wimbledon  1  Derby County  1"]
     assert lines("\n".join(table)) == table
 
@@ -52,7 +52,7 @@ def test_one_line_or_none(text: str) -> None:
 
 
 @given(st.text(alphabet="ab \n\r", max_size=200))
-def test_line_starts_are_in_order_and_stand_behind_a_line_end(text: str) -> None:
+def test_line_starts_are_in_order_and_follow_a_line_end(text: str) -> None:
     starts = line_starts(text)
     assert starts == sorted(set(starts))
     for start in starts:

@@ -1,4 +1,4 @@
-"""Windows cover every word, keep to their budget and overlap as said; merged entities follow the documented rule."""
+"""Windows cover every word, keep to their budget and overlap as documented; merged entities follow the documented rule."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -88,7 +88,7 @@ def test_cutting_is_lazy() -> None:
     assert sum(asked) <= 2 * windows_module._CHUNK
 
 
-def test_words_are_given_ones_only_where_the_model_wants_them() -> None:
+def test_given_words_are_used_only_where_the_settings_say_so() -> None:
     document = Document.from_words(["a-b", "c.", "d e"])
     assert list(words_of(document, TextConfig(words="given"))) == [(0, 3), (4, 6), (7, 10)]
     split = [document.text[a:b] for a, b in words_of(document, TextConfig())]
@@ -135,7 +135,7 @@ def test_context_goes_to_the_ends_of_a_long_document_only() -> None:
     assert all(window.before == () for window in made)
 
 
-def test_words_of_neighbours_are_cut_at_blanks_where_words_are_given_and_by_the_splitter_elsewhere() -> None:
+def test_neighbours_are_split_at_white_space_where_words_are_given_and_by_the_splitter_elsewhere() -> None:
     seen: list[str] = []
 
     def noting(words: Sequence[str]) -> list[Pieces]:
@@ -147,9 +147,9 @@ def test_words_of_neighbours_are_cut_at_blanks_where_words_are_given_and_by_the_
         list(windows_of(document, 0, TextConfig(words=words), 50, noting))
         return list(seen)
 
-    blanks, by_splitter = ["a", "b", "T-cell", "(x)", "."], ["a", "b", "T-cell", "(", "x", ")", "."]
+    at_spaces, by_splitter = ["a", "b", "T-cell", "(x)", "."], ["a", "b", "T-cell", "(", "x", ")", "."]
     with_words = replace(Document.from_words(["a", "b"]), before="T-cell (x) .")
-    assert read(with_words, "given") == blanks
+    assert read(with_words, "given") == at_spaces
     assert read(with_words, "split") == by_splitter
     assert read(Document("a b", before="T-cell (x) ."), "given") == by_splitter
 
@@ -215,7 +215,7 @@ def window_entities(draw: st.DrawFn, window: Window) -> list[WordEntity]:
 def test_merging_follows_the_documented_rule(data: st.DataObject, size: int, budget: int, overlap: int, policy: Policy) -> None:
     made = windows(Document(" ".join("a" * size)), budget, overlap=overlap)
     found = [data.draw(window_entities(window)) for window in made]
-    if len(made) == 1:  # settled by the head already
+    if len(made) == 1:  # the head has applied the policy already
         found = [resolve(entities, policy) for entities in found]
     assert merged(made, found, policy) == merged_slowly(made, found, policy)
 

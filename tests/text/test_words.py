@@ -1,4 +1,4 @@
-"""Every splitter covers the text exactly; the default one cuts where a reader would."""
+"""Every splitter covers the text exactly; the default one splits where a reader would."""
 
 import itertools
 import sys
@@ -14,7 +14,7 @@ from anyner.text.words import SplitterName, iterate_words
 
 SPLITTERS: list[SplitterName] = ["unicode", "whitespace", "cjk", "thai"]
 
-# One list entry a word; words are separated by blanks here, "·" stands for a cut without a blank.
+# Words are separated by spaces here; "·" marks a split without a space.
 KEPT_AND_CUT = [
     "IL-2 T-cell NF-kappaB 4.1 1,000 10:30 20mg state-of-the-art snake_case m²",
     "50·% and·/·or (·IL-2·) end·. a·—·b $·5 x·=·1 37·°·C 1995·; Ca2·+",
@@ -77,7 +77,7 @@ def test_nothing_but_white_space_has_no_words(splitter: SplitterName, text: str)
     assert words_of(text, splitter) == []
 
 
-def test_an_unknown_splitter_is_named_at_once() -> None:
+def test_an_unknown_splitter_is_refused_at_once() -> None:
     with pytest.raises(InvalidInputError, match=r"unknown word splitter 'letters'.*unicode, whitespace, cjk"):
         iterate_words("", "letters")  # type: ignore[arg-type]
 

@@ -1,5 +1,5 @@
-"""Stand-ins for trainings in processes of their own. They are here because a process imports the module of what it runs, and
-importing what the tests need takes it longer than running.
+"""Stand-ins for trainings in child processes. They have a module of their own because a child imports the module of what it
+runs, and importing what the tests need would take longer than the run.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def fails(listener: Listener) -> None:
 
 
 def waits(marks: Path, listener: Listener) -> None:
-    """As a training does: a signal is a request, which it answers where everything is saved."""
+    """Like a training: a signal is a request, and the process ends where everything is saved."""
     stop = StopRequest()
     with stop.on_ctrl_c():
         listener.note("waits")

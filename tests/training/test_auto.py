@@ -18,7 +18,7 @@ from anyner.encoding.config import EncoderConfig
 from anyner.encoding.pretrained import encoder_from_config, train_vocabulary
 from anyner.settings import Settings, is_by_rule
 from anyner.text.config import TextConfig
-from anyner.training.auto import choices, completed, open_keys, told
+from anyner.training.auto import choices, choices_line, completed, open_keys
 from anyner.training.config import DataConfig, Recipe, TrainingConfig
 from anyner.training.data.splits import Corpora, split_data
 from anyner.training.run import build
@@ -98,7 +98,7 @@ def test_shapes_choose_the_architecture_and_augmentation() -> None:
     assert [flat[key] for key in keys] == ["biaffine", 0.0, 1]
     assert [split[key] for key in keys] == ["set_gner", 0.3, 3]
     given = Recipe.of(SCRATCH, "recipe")
-    assert "oversample" not in told(given, completed(given, corpora(50)))
+    assert "oversample" not in choices_line(given, completed(given, corpora(50)))
 
 
 @pytest.mark.parametrize(("lowercase", "width"), [(True, 32), (False, 0)])
@@ -115,14 +115,14 @@ def test_an_encoder_from_scratch_sees_capitals_and_that_of_a_bundled_model_does_
     assert [chosen(plain, corpora(20))["encoder.word_shapes"] for plain in (SCRATCH, ENGLISH)] == [0, 32]
 
 
-def test_without_a_dev_file_source_documents_are_held_out_and_the_user_is_told() -> None:
+def test_without_a_dev_file_source_documents_are_held_out_and_this_is_reported() -> None:
     documents = tuple(Document(f"Text {place}", doc=f"{place // 4}") for place in range(80))
     found = Corpora(Corpus(documents), Corpus(()), Corpus(()))
     given = Recipe.of(SCRATCH, "recipe")
     recipe = completed(given, found)
     splits = split_data(found, recipe.data, recipe.text)
     assert len(splits.dev) == 8 and not {one.doc for one in splits.dev} & {one.doc for one in splits.train}
-    assert "data.held_out=0.1" in told(given, recipe) and told(recipe, recipe) == ""
+    assert "data.held_out=0.1" in choices_line(given, recipe) and choices_line(recipe, recipe) == ""
 
 
 def test_a_folder_with_a_train_file_alone_is_enough(tmp_path: Path, written: Callable[[Path, list[Document]], str]) -> None:

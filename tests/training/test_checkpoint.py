@@ -70,7 +70,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("half", [False, True])
-def test_killed_while_it_is_written_the_one_before_is_left(
+def test_killed_while_it_is_written_the_previous_one_is_kept(
     learner: tuple[NerModel, torch.optim.Optimizer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, half: bool
 ) -> None:
     write_checkpoint(tmp_path, *learner, PLACE)

@@ -52,7 +52,7 @@ AUGMENTED = Recipe.of({"data": {"synthetic": {}, "augmentation": 0.5}}, "recipe"
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where the models of the folds are moved to when they are to be removed."""
+    """Where the fold models are moved instead of being removed."""
     return tmp_path_factory.mktemp("models")
 
 
@@ -162,7 +162,7 @@ def on_disk(folder: Path, documents: Sequence[Document]) -> Recipe:
 
 
 def test_models_of_other_documents_are_refused(tmp_path: Path) -> None:
-    """With one document less every later one would be in another fold: models would predict what they learned from."""
+    """One document less shifts all later ones to other folds: models would predict what they were trained on."""
     documents = synthetic(20, contiguous=True).documents
     train_fold(on_disk(tmp_path / "data", documents), tmp_path / "out", 2, 1)
     for others in (documents[1:], (documents[0].with_entities(()), *documents[1:])):

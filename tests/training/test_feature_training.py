@@ -1,4 +1,4 @@
-"""Word shapes in a training: kept in the model folder, and mistakes are told at once."""
+"""Word shapes in a training: kept in the model folder; wrong settings are reported at once."""
 
 from __future__ import annotations
 

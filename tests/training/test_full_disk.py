@@ -1,4 +1,4 @@
-"""A disk that is full ends a training in one line, and costs nothing that was saved before."""
+"""A full disk ends a training with an error of one line; nothing that was saved before is lost."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def checkpoints() -> Iterator[None]:
 
 @pytest.fixture
 def full_disk(monkeypatch: pytest.MonkeyPatch) -> FullDisk:
-    """Makes writing of the file whose path goes on like this, up to `$`, fail half-way, from the nth time on."""
+    """From the nth time on, writing fails half-way for files whose path contains `part`; `$` is the end of the path."""
 
     def fill(part: str, times: int = 1, error: Exception = ERRORS["Python"]) -> None:
         seen = 0
@@ -89,7 +89,7 @@ def weights_in(folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def whole(tiny: Callable[..., Recipe], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The model of a training that nothing stopped."""
+    """The model of an uninterrupted training."""
     return anyner.train(tiny(*FEW), tmp_path_factory.mktemp("whole") / "m").folder
 
 
@@ -105,7 +105,7 @@ def whole(tiny: Callable[..., Recipe], tmp_path_factory: pytest.TempPathFactory)
         ("/m/README.md$", 1, "README.md"),
     ],
 )
-def test_a_training_that_met_a_full_disk_resumes_as_if_nothing_had_been(
+def test_a_training_stopped_by_a_full_disk_resumes_exactly(
     tiny: Callable[..., Recipe],
     tmp_path: Path,
     whole: Path,
@@ -131,7 +131,7 @@ def test_a_training_that_met_a_full_disk_resumes_as_if_nothing_had_been(
 
 
 @pytest.mark.parametrize("kind", ERRORS)
-def test_with_no_checkpoint_yet_it_is_to_start_again_and_can(
+def test_without_a_checkpoint_it_can_be_started_again(
     tiny: Callable[..., Recipe], tmp_path: Path, full_disk: FullDisk, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     recipe = tiny("training.epochs=1")

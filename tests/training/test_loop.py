@@ -1,4 +1,4 @@
-"""The loop as its user meets it: killed, interrupted, stopped early."""
+"""The training loop from the outside: killed, interrupted, stopped early, resumed."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def test_a_seed_repeats_the_weights_and_another_does_not(tiny: Callable[..., Rec
     assert weights(tmp_path / "one") == weights(tmp_path / "again") != weights(tmp_path / "other")
 
 
-class Told(Listener):
+class Lines(Listener):
     def __init__(self) -> None:
         self.lines: list[str] = []
 
@@ -201,7 +201,7 @@ class Told(Listener):
 
 @pytest.fixture
 def dev_scores(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[int]], None]:
-    """Makes the dev scores of the epochs what a test wants: so many of 100 right."""
+    """Sets the dev scores of the epochs: the number of correct entities of 100."""
 
     def give(correct: list[int]) -> None:
         scores: Iterator[int] = iter(correct)
@@ -210,11 +210,11 @@ def dev_scores(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[int]], None]:
     return give
 
 
-@pytest.mark.parametrize(("gaps", "f1"), [(Score(1, 2, 2), 0.5), (Score(0, 0, 0), None)])
-def test_the_f1_of_entities_with_gaps_is_written_down(
-    tiny: Callable[..., Recipe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gaps: Score, f1: float | None
+@pytest.mark.parametrize(("discontinuous", "f1"), [(Score(1, 2, 2), 0.5), (Score(0, 0, 0), None)])
+def test_the_f1_of_discontinuous_entities_is_recorded(
+    tiny: Callable[..., Recipe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, discontinuous: Score, f1: float | None
 ) -> None:
-    monkeypatch.setattr(Tuner, "tune", lambda _: Tuned({"score": 0.5}, Score(50, 100, 100), gaps))
+    monkeypatch.setattr(Tuner, "tune", lambda _: Tuned({"score": 0.5}, Score(50, 100, 100), discontinuous))
     run(tiny("training.epochs=1", SMALL), tmp_path / "one")
     assert [record["dev_discontinuous_f1"] for record in metrics(tmp_path / "one")] == [f1]
 
@@ -224,10 +224,10 @@ def test_it_stops_when_patience_is_over_and_keeps_the_best_epoch(
 ) -> None:
     recipe = tiny("training.epochs=9", "training.patience=1", SMALL)
     dev_scores([10, 50, 20])
-    told = Told()
-    whole = run(recipe, tmp_path / "long", listener=told)
+    listener = Lines()
+    whole = run(recipe, tmp_path / "long", listener=listener)
     assert (whole.outcome.epochs, whole.outcome.best_epoch, whole.outcome.best_f1) == (3, 1, 0.5)
-    assert "stopped: no better dev F1 for 1 epochs" in told.lines
+    assert "stopped: no better dev F1 for 1 epochs" in listener.lines
     assert [record["best"] for record in metrics(tmp_path / "long")] == [True, True, False]
     # The same training, cut off in its third and fourth epoch: what is in the folder then is what it had after two and three.
     for epochs, scores in ((2, [10, 50]), (3, [10, 50, 60])):
@@ -237,7 +237,7 @@ def test_it_stops_when_patience_is_over_and_keeps_the_best_epoch(
     assert weights(tmp_path / "2") == weights(tmp_path / "long") != weights(tmp_path / "3")
 
 
-def test_reading_dev_takes_no_longer_than_learning(
+def test_scoring_dev_takes_no_longer_than_training(
     tiny: Callable[..., Recipe],
     tmp_path: Path,
     written: Callable[[Path, list[Document]], str],
@@ -255,7 +255,7 @@ def test_reading_dev_takes_no_longer_than_learning(
 
 
 class _StopAfter(Listener):
-    """Presses Ctrl-C after so many epochs: the next one ends with its first step."""
+    """Sends SIGINT after `epochs` epochs: the next one ends after its first step."""
 
     def __init__(self, epochs: int) -> None:
         self._epochs = epochs
@@ -265,7 +265,7 @@ class _StopAfter(Listener):
             signal.raise_signal(signal.SIGINT)
 
 
-def test_loss_sums_are_the_same_whenever_someone_looks() -> None:
+def test_loss_sums_do_not_depend_on_when_they_are_read() -> None:
     parts = [torch.tensor([[0.1 * i, 3.0], [1e-7 * i, 2.0]]) for i in range(20)]
     late, early = LossSums(), LossSums()
     for part in parts:

@@ -1,4 +1,4 @@
-"""Where a training finds no entity, what the readers dropped is told with it."""
+"""If a training finds no entity, the error also reports what the readers dropped."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def refused(folder: Path, train: list[object], dev: list[object]) -> str:
 
 
 @pytest.mark.parametrize("split", ["train", "dev"])
-def test_the_readers_problem_is_told_with_file_line_and_count(tmp_path: Path, split: str) -> None:
+def test_the_readers_problem_is_reported_with_file_line_and_count(tmp_path: Path, split: str) -> None:
     bad: list[object] = [OUTSIDE, OUTSIDE]
-    told = refused(tmp_path, *((bad, [GOOD]) if split == "train" else ([GOOD], bad)))
-    assert told.startswith(f"data.{split} has no entity: ")
-    assert "; 2 problems in the files (2 dropped): " in told
-    assert f"{split}.jsonl:1: " in told and "99" in told
+    message = refused(tmp_path, *((bad, [GOOD]) if split == "train" else ([GOOD], bad)))
+    assert message.startswith(f"data.{split} has no entity: ")
+    assert "; 2 problems in the files (2 dropped): " in message
+    assert f"{split}.jsonl:1: " in message and "99" in message
 
 
 def test_without_problems_nothing_is_added(tmp_path: Path) -> None:

@@ -54,9 +54,9 @@ def test_it_learns_to_predict_masked_words(
     listener = Lines()
     slow = (*texts, "training.encoder_lr=0.005")
     result = pretrain(tiny(*slow), tmp_path / "encoder", epochs=15, listener=listener)
-    told = [line for line in listener.lines if line.startswith("epoch")]
-    assert len(told) == 15 and f"masked pieces predicted {result.accuracy:.1%}" in told[-1]
-    assert result.accuracy > 0.9, told[-1]
+    epochs = [line for line in listener.lines if line.startswith("epoch")]
+    assert len(epochs) == 15 and f"masked pieces predicted {result.accuracy:.1%}" in epochs[-1]
+    assert result.accuracy > 0.9, epochs[-1]
     assert "2,400 words in 235 windows for training, 5 held out" in listener.lines
 
 
@@ -67,10 +67,10 @@ def test_the_same_seed_gives_the_same_encoder_and_trainings_start_from_it(tiny: 
     one, two = (
         starting_encoder(tiny(f"encoder.source={tmp_path / name}").encoder, ())[0].state_dict() for name in ("one", "two")
     )
-    fresh = starting_encoder(recipe.encoder, read_data(recipe.data, recipe.text).train)[0].state_dict()
-    assert one.keys() == two.keys() == fresh.keys()
+    untrained = starting_encoder(recipe.encoder, read_data(recipe.data, recipe.text).train)[0].state_dict()
+    assert one.keys() == two.keys() == untrained.keys()
     assert all(torch.equal(one[key], two[key]) for key in one)
-    assert not all(torch.equal(one[key], fresh[key]) for key in one)
+    assert not all(torch.equal(one[key], untrained[key]) for key in one)
     model = run(tiny(f"encoder.source={tmp_path / 'one'}", "training.epochs=1"), tmp_path / "model")
     assert model.outcome.epochs == 1
 
@@ -99,7 +99,7 @@ def test_the_head_equals_that_of_the_library(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_after_a_signal_the_next_call_goes_on_as_if_nothing_had_been(
+def test_after_a_signal_the_next_call_resumes_exactly(
     tiny: Callable[..., Recipe], tmp_path: Path, number: int, code: int
 ) -> None:
     class Impatient(Listener):
@@ -123,7 +123,7 @@ def test_after_a_signal_the_next_call_goes_on_as_if_nothing_had_been(
 
 
 @pytest.mark.parametrize("renamed", [1, 2, 3])
-def test_a_kill_while_the_files_are_put_in_place_leaves_no_encoder_and_the_next_call_goes_on(
+def test_a_kill_while_the_files_are_put_in_place_leaves_no_encoder_and_the_next_call_continues(
     tiny: Callable[..., Recipe], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, renamed: int
 ) -> None:
     class Killed(BaseException):
@@ -209,15 +209,15 @@ def test_windows_hold_every_word_once_and_never_two_docs(parts: list[Document], 
     frame = len(vocabulary.frame.prefix) + len(vocabulary.frame.suffix)
     windows = list(word_windows(parts, text, vocabulary, most))
     assert all(windows) and all(sum(map(len, window)) + frame <= most for window in windows)
-    spoken = [[one.text[start:end] for start, end in words_of(one, text)] for one in parts]
-    assert list(chain.from_iterable(windows)) == vocabulary.cut(list(chain.from_iterable(spoken)))
+    words_of_parts = [[one.text[start:end] for start, end in words_of(one, text)] for one in parts]
+    assert list(chain.from_iterable(windows)) == vocabulary.cut(list(chain.from_iterable(words_of_parts)))
     ends = {sum(map(len, windows[: number + 1])) for number in range(len(windows))}
-    said = 0
-    for number, words in enumerate(spoken):
+    seen = 0
+    for number, words in enumerate(words_of_parts):
         follows = number and parts[number].doc is not None and parts[number].doc == parts[number - 1].doc
-        if number and said and not follows:
-            assert said in ends, "a window goes on in another doc"
-        said += len(words)
+        if number and seen and not follows:
+            assert seen in ends, "a window has words of two docs"
+        seen += len(words)
 
 
 def test_words_are_masked_whole(vocabulary: PieceVocabulary) -> None:
@@ -225,16 +225,16 @@ def test_words_are_masked_whole(vocabulary: PieceVocabulary) -> None:
     batch_pieces, attention, targets = masked_batch([words, words[:3]], vocabulary, np.random.default_rng(0))
     prefix = len(vocabulary.frame.prefix)
     pieces = np.array(list(chain.from_iterable(words)))
-    asked = targets[0, prefix : prefix + len(pieces)].numpy()
+    target = targets[0, prefix : prefix + len(pieces)].numpy()
     shown = batch_pieces[0, prefix : prefix + len(pieces)].numpy()
-    hidden = asked != IGNORED
-    assert (asked[hidden] == pieces[hidden]).all() and (shown[~hidden] == pieces[~hidden]).all()
+    masked = target != IGNORED
+    assert (target[masked] == pieces[masked]).all() and (shown[~masked] == pieces[~masked]).all()
     stops = np.cumsum([len(word) for word in words])
-    whole = [set(hidden[stop - len(word) : stop].tolist()) for stop, word in zip(stops, words, strict=True)]
+    whole = [set(masked[stop - len(word) : stop].tolist()) for stop, word in zip(stops, words, strict=True)]
     assert all(len(of_word) == 1 for of_word in whole)
     assert 0.17 < np.mean([True in of_word for of_word in whole]) < 0.23
-    masked = shown[hidden] == vocabulary.frame.unknown  # a fresh vocabulary has no piece for masks
-    assert 0.7 < masked.mean() < 0.9 and 0.05 < (shown[hidden] == pieces[hidden]).mean() < 0.2
+    replaced = shown[masked] == vocabulary.frame.unknown  # a vocabulary from scratch has no mask piece
+    assert 0.7 < replaced.mean() < 0.9 and 0.05 < (shown[masked] == pieces[masked]).mean() < 0.2
     own = int(attention[1].sum())
     assert own == prefix + sum(map(len, words[:3])) + len(vocabulary.frame.suffix)
     assert (targets[1, own:] == IGNORED).all() and (batch_pieces[1, own:] == vocabulary.frame.pad).all()

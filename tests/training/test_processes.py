@@ -9,7 +9,7 @@ from anyner.training.processes import StopRequest
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_the_first_signal_asks_and_the_handlers_come_back(number: int, code: int) -> None:
+def test_the_first_signal_is_a_request_and_the_handlers_are_restored(number: int, code: int) -> None:
     before = [signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)]
     stop = StopRequest()
     with stop.on_ctrl_c():

@@ -1,4 +1,4 @@
-"""The three qualities: what they choose, and the stages of the best, which a second call continues."""
+"""The three qualities: what they choose, and the stages of `best`, which a second call continues."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_fast_takes_fewer_steps_and_nothing_else_differs(tiny: Tiny) -> None:
     assert fast["training.epochs"] < standard["training.epochs"]
 
 
-def test_fast_scores_a_part_of_a_large_dev_and_tells_it(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fast_scores_a_part_of_a_large_dev_and_reports_it(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FAST", replace(FAST, most_dev=3))
     listener = Lines()
     train(tiny("training.epochs=1"), tmp_path / "model", quality="fast", listener=listener)
@@ -41,16 +41,16 @@ def test_fast_scores_a_part_of_a_large_dev_and_tells_it(tiny: Tiny, tmp_path: Pa
 
 
 def test_what_makes_no_sense_is_refused(tiny: Tiny, tmp_path: Path) -> None:
-    with pytest.raises(AnynerError, match="there is no quality 'good': fast, standard or best"):
+    with pytest.raises(AnynerError, match="quality: expected fast, standard or best, got 'good'"):
         anyner.train(tiny(), tmp_path / "m", quality="good")
-    with pytest.raises(AnynerError, match="for the quality best alone"):
+    with pytest.raises(AnynerError, match="texts: unannotated texts need quality best, got standard"):
         anyner.train(tiny(), tmp_path / "m", texts=[Document("a text")])
     with pytest.raises(AnynerError, match="remove `refit`"):
         anyner.train(tiny("refit.epoch=1"), tmp_path / "m", quality="best")
     assert not (tmp_path / "m").exists()
 
 
-def test_best_without_entities_is_told_before_anything_is_trained(
+def test_best_without_entities_is_refused_before_anything_is_trained(
     tiny: Tiny, written: Callable[[Path, list[Document]], str], tmp_path: Path
 ) -> None:
     plain = written(tmp_path / "plain.jsonl", [Document(f"text number {number}") for number in range(12)])
@@ -62,7 +62,7 @@ def test_best_without_entities_is_told_before_anything_is_trained(
 
 def test_best_is_refused_in_several_processes(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WORLD_SIZE", "2")
-    with pytest.raises(AnynerError, match=r"^the quality best runs in one process .* start it without torchrun"):
+    with pytest.raises(AnynerError, match=r"^quality best runs in one process .* start it without torchrun"):
         train(tiny(), tmp_path / "m", quality="best")
     assert not (tmp_path / "m").exists()
 
@@ -106,7 +106,7 @@ class Lines(Listener):
 
 
 def _counted(patch: pytest.MonkeyPatch, name: str, called: list[str], stop: bool) -> None:
-    """The function, which notes its call, or is interrupted."""
+    """Replaces the function by one that records its call, and is interrupted if `stop`."""
     function = getattr(module, name)
 
     def counting(*arguments: Any, **named: Any) -> Any:

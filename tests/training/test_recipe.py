@@ -76,7 +76,7 @@ def test_set_leaves_the_other_keys_and_the_original_alone() -> None:
     assert plain["training"] == {"epochs": 3, "seed": 1}
 
 
-def test_set_null_takes_a_key_away() -> None:
+def test_set_null_removes_a_key() -> None:
     assert changed({"training": {"patience": 3, "seed": 1}}, ["training.patience=null"]) == {"training": {"seed": 1}}
     assert changed(SMALL, ["data.synthetic=null", "data.folder=here"]) == {"data": {"folder": "here"}}
 
@@ -119,7 +119,7 @@ def test_yaml_that_is_written_is_read_as_the_same_recipe() -> None:
 
 
 @pytest.mark.parametrize("line", ["data: {folder: {{DATA}}}", "training: {epochs: 2001-99-99}", "? [a]\n: 1"])
-def test_what_yaml_cannot_make_a_value_of_is_told_in_one_line(tmp_path: Path, line: str) -> None:
+def test_invalid_yaml_values_are_reported_in_one_line(tmp_path: Path, line: str) -> None:
     file = tmp_path / "recipe.yaml"
     file.write_text(line + "\n")
     with pytest.raises(AnynerError, match="not valid YAML") as caught:
@@ -128,18 +128,18 @@ def test_what_yaml_cannot_make_a_value_of_is_told_in_one_line(tmp_path: Path, li
 
 
 @pytest.mark.parametrize("value", ["2001-99-99", "{{x}}", "[", "{[a]: 1}"])
-def test_a_value_that_is_none_is_told_with_its_change(value: str) -> None:
+def test_an_invalid_value_is_reported_with_its_change(value: str) -> None:
     with pytest.raises(AnynerError, match=f"^--set 'training.epochs={re.escape(value)}': the value is not valid YAML$"):
         changed({}, [f"training.epochs={value}"])
 
 
-def test_a_key_that_stands_there_twice_is_told(tmp_path: Path) -> None:
+def test_a_duplicate_key_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "r.yaml"
     path.write_text("data: {folder: a}\ntraining: {epochs: 1, epochs: 2}\n", encoding="utf-8")
     with pytest.raises(AnynerError, match="duplicate key 'epochs'"):
         Recipe.read(path)
 
 
-def test_a_policy_that_is_not_there_is_told_with_all_there_are() -> None:
+def test_an_unknown_policy_is_reported_with_the_known_ones() -> None:
     with pytest.raises(AnynerError, match=r"'overlap': .*'auto', 'all', 'nested'.* or 'flat_spans', got 'foo'"):
         Recipe.of({"data": {"synthetic": {}}, "overlap": "foo"}, "recipe")

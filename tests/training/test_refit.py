@@ -43,7 +43,7 @@ def test_a_refit_has_no_dev_score(second: TrainingResult) -> None:
     lines = (second.folder / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
     assert len(lines) == second.outcome.epochs and all(json.loads(line)["dev_f1"] is None for line in lines)
     card = (second.folder / "README.md").read_text(encoding="utf-8")
-    assert "learned from the dev documents as well" in card and "| precision |" not in card and "flattering" not in card
+    assert "refit on the training and dev documents" in card and "| precision |" not in card and "optimistic" not in card
 
 
 def test_a_refit_learns_from_train_and_dev(tiny: Callable[..., Recipe]) -> None:

@@ -22,7 +22,7 @@ LONGER = ("training.epochs=4", "training.encoder_lr=0.01", "training.head_lr=0.0
 PLAIN = Document("Anna saw Bern.")
 
 
-class Told(Listener):
+class Lines(Listener):
     def __init__(self) -> None:
         self.lines: list[str] = []
 
@@ -32,8 +32,8 @@ class Told(Listener):
 
 @pytest.fixture(scope="module")
 def result(tiny: Callable[..., Recipe], tmp_path_factory: pytest.TempPathFactory) -> tuple[TrainingResult, list[str]]:
-    told = Told()
-    return run(tiny(*LONGER), tmp_path_factory.mktemp("run") / "model", listener=told), told.lines
+    listener = Lines()
+    return run(tiny(*LONGER), tmp_path_factory.mktemp("run") / "model", listener=listener), listener.lines
 
 
 def test_the_folder_holds_everything_and_nothing_else(result: tuple[TrainingResult, list[str]]) -> None:
@@ -63,7 +63,7 @@ def test_the_saved_thresholds_are_those_of_the_best_epoch_and_repeat_its_dev_sco
     assert json.loads((folder / "metrics.json").read_text(encoding="utf-8"))["dev"]["f1"] == outcome.best_f1
 
 
-def test_the_user_is_told_what_is_trained(result: tuple[TrainingResult, list[str]]) -> None:
+def test_what_is_trained_is_reported(result: tuple[TrainingResult, list[str]]) -> None:
     first, second, third = result[1][:3]
     assert first.startswith("biaffine on from_scratch: 60 training documents with ")
     assert "8 dev documents" in first
@@ -169,7 +169,7 @@ def test_a_training_is_resumed_only_as_it_began(tiny: Callable[..., Recipe], tmp
     assert run(tiny("training.epochs=3"), tmp_path / "m", resume=True).outcome.epochs == 3
 
 
-def test_a_file_in_place_of_the_folder_is_told_first(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_folder_is_refused_first(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
     with pytest.raises(AnynerError, match="is a file, not a folder"):
         run(tiny(), tmp_path / "notes.txt")
@@ -177,8 +177,8 @@ def test_a_file_in_place_of_the_folder_is_told_first(tiny: Callable[..., Recipe]
 
 
 def test_real_sentences_with_discontinuous_entities_are_oversampled(tiny: Callable[..., Recipe]) -> None:
-    wanted = ("data.synthetic.contiguous=false", "data.augmentation=0.5", "data.oversample_discontinuous=3")
-    recipe = tiny(*wanted, "architecture=nag_ner", "head=null")
+    changes = ("data.synthetic.contiguous=false", "data.augmentation=0.5", "data.oversample_discontinuous=3")
+    recipe = tiny(*changes, "architecture=nag_ner", "head=null")
     data = read_data(recipe.data, recipe.text)
     _, examples, _ = build(recipe, data)
     real, augmented = examples[: len(examples) - data.augmented], examples[len(examples) - data.augmented :]

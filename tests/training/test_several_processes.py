@@ -107,7 +107,7 @@ def failing(recipe: Recipe, folder: Path, rank: str) -> None:
     try:
         train(recipe, folder)
     except AnynerError as error:
-        assert str(error) == "another process of this training ended: its own message says why"
+        assert str(error) == "another process of this training ended: see its error message"
         sys.exit(LEFT)
 
 

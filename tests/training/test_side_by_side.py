@@ -1,4 +1,4 @@
-"""Trainings in processes of their own: the folds of a cross-validation, and how they end."""
+"""Trainings in parallel processes: the folds of a cross-validation, errors and signals."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FEW = Recipe.of(
     "recipe",
 )
 CPUS = ["", ""]
-"""Two devices without a GPU; each costs a start of torch."""
+"""Two devices without a GPU; for each, a process imports torch."""
 
 
 class Lines(Listener):
@@ -43,20 +43,20 @@ class Lines(Listener):
 def test_folds_on_two_devices_give_the_files_of_folds_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cross_validate(FEW, tmp_path / "in turn", folds=2)
     monkeypatch.setattr(module, "gpus", lambda: CPUS)
-    told = Lines()
-    cross_validate(FEW, tmp_path / "apart", folds=2, listener=told)
+    listener = Lines()
+    cross_validate(FEW, tmp_path / "apart", folds=2, listener=listener)
     for name in ("soft_labels.jsonl", "refit.json", "recipe.yaml"):
         assert (tmp_path / "apart" / name).read_bytes() == (tmp_path / "in turn" / name).read_bytes()
     for fold in (1, 2):
-        assert sum(line.startswith(f"fold {fold}: epoch 2: loss span ") for line in told.lines) == 1
+        assert sum(line.startswith(f"fold {fold}: epoch 2: loss span ") for line in listener.lines) == 1
 
 
 @pytest.mark.slow
 def test_one_that_fails_stops_the_others_and_its_error_is_raised(tmp_path: Path) -> None:
-    told = Lines()
+    listener = Lines()
     with pytest.raises(AnynerError, match=r"^fold 2: the disk is full$"):
-        side_by_side({"fold 1": partial(waits, tmp_path), "fold 2": partial(fails)}, CPUS, told)
-    assert "fold 2: begins" in told.lines
+        side_by_side({"fold 1": partial(waits, tmp_path), "fold 2": partial(fails)}, CPUS, listener)
+    assert "fold 2: begins" in listener.lines
 
 
 @pytest.mark.slow

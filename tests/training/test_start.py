@@ -27,7 +27,7 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
 
 
 @pytest.mark.parametrize("bundled", [False, True])
-def test_a_trained_model_lends_its_encoder(trained: Path, bundled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trained_model_gives_its_encoder(trained: Path, bundled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(trained, tmp_path / "general-xx")
     monkeypatch.setattr("anyner.storage.bundled._HERE", tmp_path)
     source = "bundled:general-xx" if bundled else str(trained)
@@ -38,7 +38,7 @@ def test_a_trained_model_lends_its_encoder(trained: Path, bundled: bool, tmp_pat
     assert vocabulary.cut(["pain"]) == load(trained, "cpu").vocabulary.cut(["pain"])
 
 
-def test_a_training_goes_on_from_it_with_other_labels(trained: Path, tiny: Callable[..., Recipe], tmp_path: Path) -> None:
+def test_a_training_starts_from_it_with_other_labels(trained: Path, tiny: Callable[..., Recipe], tmp_path: Path) -> None:
     recipe = tiny(
         f"encoder.source={trained}",
         "architecture=locate_label",

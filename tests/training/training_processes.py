@@ -100,7 +100,7 @@ def _one_of(number: int, world: int, port: int, work: Callable[..., None], *argu
 
 
 def without_dropout(work: Callable[..., None], *arguments: Any) -> None:
-    """Where nothing is drawn, any number of processes learns the same. Only a head's dropout is a setting."""
+    """Without dropout any number of processes learns the same. Only the dropout of the head is a setting."""
     import torch
     from transformers import BertConfig
 
@@ -115,7 +115,7 @@ def without_dropout(work: Callable[..., None], *arguments: Any) -> None:
 
 
 def recorded(path: Path, work: Callable[..., None], *arguments: Any) -> None:
-    """Writes down the losses of every step."""
+    """Records the losses of every step."""
     from anyner.training.loop import Trainer
     from anyner.training.losses import LossSums
     from anyner.training.processes import is_main_process

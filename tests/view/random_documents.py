@@ -1,4 +1,4 @@
-"""Random documents for the tests of drawings: any text, any shapes, hostile labels, several directions of writing."""
+"""Random documents for the tests of drawings: any text, any shapes, hostile labels, both writing directions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charts are valid SVG, stay inside their frame and escape what they show; the picture of a training shows every epoch."""
+"""Charts are valid SVG, stay inside their frame and escape what they show; the plot of a training shows every epoch."""
 
 from __future__ import annotations
 
@@ -53,5 +53,5 @@ def test_a_training() -> None:
 
 
 @pytest.mark.parametrize("lines", [[], ["half a li", "3\n"], [record(1, None)], [record(1, 0.0)]])
-def test_a_training_that_has_hardly_begun(lines: list[str]) -> None:
+def test_a_training_with_few_or_invalid_records(lines: list[str]) -> None:
     assert ElementTree.fromstring(training_picture(lines)).tag == f"{SVG}svg"

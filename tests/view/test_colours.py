@@ -1,4 +1,4 @@
-"""Colours stay with their labels, can be read, and stay apart for readers who see fewer of them."""
+"""Colours are stable per label, legible, and distinguishable with colour blindness."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from anyner.view.colours import PALETTE, colour_of
 
 Array = npt.NDArray[np.float64]
-# Machado, Oliveira and Fernandes (2009): how linear RGB is seen.
+# Machado, Oliveira and Fernandes (2009): linear RGB as seen with each kind of colour blindness.
 SEEN = {
     "all colours": np.eye(3),
     "protanopia": np.array([[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]]),
@@ -41,12 +41,12 @@ def oklab(colour: Array) -> Array:
 
 @pytest.mark.parametrize("seen", SEEN)
 @pytest.mark.parametrize("ground", ["light", "dark"])
-def test_any_two_colours_are_told_apart(seen: str, ground: str) -> None:
+def test_any_two_colours_are_distinguishable(seen: str, ground: str) -> None:
     colours = [oklab(SEEN[seen] @ linear(getattr(colour, ground))) for colour in PALETTE]
     assert min(float(np.linalg.norm(one - other)) for one, other in combinations(colours, 2)) > 0.065
 
 
-def test_labels_can_be_read_on_their_ground() -> None:
+def test_labels_are_legible_on_their_background() -> None:
     for colour in PALETTE:
         assert contrast(colour.light, "#ffffff") >= 4.5
         assert contrast(colour.dark, "#1b1d21") >= 4.5

@@ -1,4 +1,4 @@
-"""What holds in HTML and in SVG for every document: all is drawn, nothing collides, fragments are joined, text stays text."""
+"""Properties of HTML and SVG drawings of any document: everything is drawn, nothing collides, text is escaped."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_html(document: Document) -> None:
 
 
 @given(document=documents())
-def test_html_has_no_markup_but_its_own(document: Document) -> None:
+def test_html_escapes_the_document(document: Document) -> None:
     for source in (render([document], title=document.id or "x"), piece([document])):
         assert source.count("<script") == source.count("</script") == (1 if source.startswith("<!DOCTYPE") else 0)
         assert "<C" not in source and "\x1b" not in source and "\x00" not in source
@@ -81,7 +81,7 @@ def test_svg_as_it_is_written(document: Document, width: int) -> None:
             rows[float(bar.attrib["y"])].append((*stretches[-1], group.attrib["data-e"]))
         stretches += [(float(gap.attrib["x1"]), float(gap.attrib["x2"])) for gap in group.findall(f"{SVG}line")]
         reached = min(stretches, default=(0.0, 0.0))[0]
-        for left, right in sorted(stretches):  # a fragment ends a pixel early, so that neighbours are told apart
+        for left, right in sorted(stretches):  # a fragment ends a pixel early, so that neighbours stay distinct
             assert left <= reached + 1.21
             reached = max(reached, right)
     for bars in rows.values():
@@ -94,7 +94,7 @@ def test_svg_as_it_is_written(document: Document, width: int) -> None:
             assert shown.count(character) == letters.count(character)
 
 
-def test_many_entities_in_one_paragraph_all_have_their_place() -> None:
+def test_many_entities_in_one_paragraph_are_all_drawn() -> None:
     text = "pain in the hip and the knees " * 40
     spans = [(place, place + 4 + place % 23) for place in range(0, len(text) - 30, 3)]
     document = Document(text, tuple(Entity(f"L{place % 7}", (span,)) for place, span in enumerate(spans)))
@@ -108,7 +108,7 @@ def test_many_entities_in_one_paragraph_all_have_their_place() -> None:
 
 
 @given(document=documents())
-def test_the_terminal_and_svg_have_the_order_of_the_tracks(document: Document) -> None:
+def test_the_terminal_and_svg_keep_the_order_of_the_tracks(document: Document) -> None:
     order = {tag.number: tag.track for line in layout(document, Legend()) for segment in line for tag in segment.tags}
     for line in picture_lines(document, 300):
         for one in line.boxes:

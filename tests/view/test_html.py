@@ -1,4 +1,4 @@
-"""The HTML page: structure, escaping, and that it needs nothing but itself."""
+"""The HTML page: structure, escaping, and self-containedness."""
 
 import io
 import re
@@ -96,14 +96,14 @@ def test_text_labels_ids_and_title_are_never_markup() -> None:
     assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
 
 
-def test_the_page_stands_alone() -> None:
+def test_the_page_is_self_contained() -> None:
     page = Page(render([EXAMPLE]))
     assert not any({"src", "href"} & attributes.keys() for _, attributes in page.elements)
     assert "url(" not in render([EXAMPLE])
     assert all(line["dir"] == "auto" for line in page.of_class("line"))
 
 
-def test_an_entity_that_begins_at_its_right_end_is_labelled() -> None:
+def test_a_right_to_left_entity_is_labelled_at_its_right_end() -> None:
     (tag,) = Page(render([Document("0 \u05d0", (Entity("A", ((0, 1),)),))])).of_class("tag")
     assert tag["class"] == "tag r"
 

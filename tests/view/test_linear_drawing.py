@@ -1,4 +1,4 @@
-"""Drawing takes time in proportion to what is drawn: lines, entities and fragments, never one times the other."""
+"""Drawing time is linear in lines, entities and fragments; never in a product of them."""
 
 import time
 from collections.abc import Callable

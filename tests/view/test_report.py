@@ -1,4 +1,4 @@
-"""The page of an evaluation: all errors are in it, text stays text, it needs nothing but itself."""
+"""The page of an evaluation: it has all errors, escapes text and is self-contained."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_every_error_is_in_the_page(document: Document, seed: Any) -> None:
             assert len(stressed) >= len(entities)
 
 
-def test_nothing_of_a_corpus_is_markup() -> None:
+def test_text_of_a_corpus_is_escaped() -> None:
     gold = Document(f"Rome {EVIL}", (Entity(EVIL, ((0, 4),)), Entity("B", ((5, 9),)), Entity("C", ((0, 4),))), id=EVIL)
     predicted = gold.with_entities([Entity(EVIL, ((0, 3),), 0.5), Entity("B", ((5, 9),), 0.9)])
     source = report([gold], [predicted])
@@ -81,7 +81,7 @@ def test_nothing_of_a_corpus_is_markup() -> None:
     assert ">49<" not in source and page.data["cases"][0]["id"] == EVIL
 
 
-def test_what_the_page_holds() -> None:
+def test_contents_of_the_page() -> None:
     gold = Document("Rome and Oslo", (Entity("LOC", ((0, 4),)), Entity("LOC", ((9, 13),))), id="one")
     predicted = gold.with_entities([Entity("LOC", ((0, 4),), 0.9), Entity("PER", ((9, 13),), 0.6)])
     source = report([gold], [predicted])

@@ -1,4 +1,4 @@
-"""Drawings for the terminal, checked as a reader sees them."""
+"""Drawings for the terminal, compared as printed text."""
 
 import re
 
@@ -83,7 +83,7 @@ def test_colours_depend_on_the_label_only() -> None:
 
 
 def test_a_width_too_narrow_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match="width 3 is too narrow"):
+    with pytest.raises(InvalidInputError, match="at least 10 columns, got 3"):
         draw(Document("a"), width=3)
 
 
@@ -127,5 +127,5 @@ def test_the_whole_text_is_printed(document: Document, width: int) -> None:
     printed = draw(Document(document.text), width, colour=False)
     expected = "".join(for_terminal(c) for c in document.text.replace("\r\n", "\n") if not c.isspace() or c < " ")
     expected = re.sub(r"\s", "", expected)
-    # Blanks where a line is cut are not printed; those that show as pictures (line feed pages and the like) may be among them.
+    # White space at line breaks is not printed; it may include characters that are shown as symbols, such as form feeds.
     assert re.sub(r"[\s\u2400-\u2421�]", "", printed) == re.sub(r"[\s\u2400-\u2421�]", "", expected)

@@ -1,1 +1,1 @@
-"""What a head is, and one folder for each architecture."""
+"""The contract of a head, and one folder for each architecture."""

@@ -14,19 +14,19 @@ from anyner.overlap import resolve
 from anyner.text.align import WordEntity
 
 HostProposals = Mapping[str, NDArray[Any]]
-"""Proposals after their one copy to the host: arrays by field name."""
+"""Proposals copied to the host: arrays by field name."""
 Span = tuple[int, int]
 """First and last word."""
 Edges = dict[tuple[Span, Span], float]
 MOST_EDGES = 64
-"""Pairs of fragments with one label in one sentence that are considered; the best ones, where a model proposes more."""
+"""Maximum number of fragment pairs per sentence and label; the best are kept."""
 
 
 def decode_spans(proposals: HostProposals, sentences: int, decoding: Decoding) -> list[list[WordEntity]]:
     """The entities of each sentence whose score reaches its threshold, with overlaps resolved by the policy.
 
-    `place` (P, 4) has sentence, kind, first and last word; a kind beyond the labels is a fragment. `pair` (R, 6), where there are
-    fragments, has sentence, label, and first and last word of both.
+    `place` (P, 4) holds sentence, class, first and last word; classes beyond the labels are fragments. `pair` (R, 6), if any,
+    holds sentence, label, and first and last word of both fragments.
     """
     found: list[list[WordEntity]] = [[] for _ in range(sentences)]
     kept = (proposals["score"] >= decoding.thresholds["score"]) & (proposals["place"][:, 1] < len(decoding.labels))
@@ -42,7 +42,7 @@ def decode_spans(proposals: HostProposals, sentences: int, decoding: Decoding) -
 
 
 def _edges(proposals: HostProposals, decoding: Decoding) -> dict[tuple[int, int], Edges]:
-    """For each sentence and label the pairs of fragments that score well: the geometric mean of both and of the pair."""
+    """By sentence and label, the pairs of fragments that reach the threshold with the geometric mean of both and of the pair."""
     labels, least = len(decoding.labels), decoding.thresholds["discontinuous"]
     fragment = proposals["place"][:, 1] >= labels
     places, scores = proposals["place"][fragment].tolist(), proposals["score"][fragment].tolist()
@@ -59,7 +59,7 @@ def _edges(proposals: HostProposals, decoding: Decoding) -> dict[tuple[int, int]
 
 
 def joined(edges: Edges) -> list[tuple[tuple[Span, ...], float]]:
-    """Entities from pairs of fragments: the largest sets in which every two are a pair, with the mean score of their pairs.
+    """Entities from pairs of fragments: all maximal cliques, with the mean score of their pairs.
 
     Two pairs that share a fragment are two entities ("pain in hip and knee"), unless their other fragments are a pair as well.
     """

@@ -1,4 +1,4 @@
-"""The only source of randomness a head has: numbers keyed by what they are for, never by when or beside what they are drawn."""
+"""The only source of randomness of a head: numbers keyed by their purpose, whatever the order of calls and the batch."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ Hashes = NDArray[np.uint64]
 Integers = NDArray[np.int64]
 
 _NORMALS = 2**20
-"""Entries of the table of normal numbers, a power of 2."""
+"""Size of the table of normal numbers, a power of 2."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """Numbers keyed by (seed, sentence content, purpose, epoch): equal on every device, batch and process.
+    """Random numbers keyed by (seed, sentence content, purpose, epoch): the same in every batch and process, on every device.
 
-    A row's numbers come in order, so the first n of a longer row are the n of a shorter one: padding changes nothing. The same
-    purpose gives the same numbers again: name a denoising step or a sample in it. All rows are drawn at once: a generator for
-    each sentence would cost more than the device needs for the rest of the head.
+    A shorter row is a prefix of a longer one, so padding changes nothing. The same purpose gives the same numbers, so put the
+    number of a denoising step or sample into it. All rows are drawn at once: one generator per sentence would take longer than
+    the rest of the head takes on the device.
     """
 
     seed: int
     epoch: int = 0
-    """0 in prediction; in training each epoch draws anew."""
+    """0 in prediction; in training, each epoch draws new numbers."""
     step: int = 0
-    """Steps taken so far, for heads that alternate objectives; it changes no number."""
+    """Training steps so far, for heads that alternate objectives; it does not change the numbers."""
 
     def uniform(self, purpose: str, content_keys: Sequence[int], size: int) -> Floats:
-        """Numbers uniform in [0, 1), one row a sentence: (B, size)."""
+        """Uniform numbers in [0, 1), one row per sentence: (B, size)."""
         bits = _mixed(self._row_keys(purpose, content_keys)[:, None] + _COUNTER * np.arange(1, size + 1, dtype=np.uint64))
         return (bits >> np.uint64(40)).astype(np.float32) * np.float32(2**-24)  # the 24 bits that a float32 holds exactly
 
     def normal(self, purpose: str, content_keys: Sequence[int], size: int) -> Floats:
-        """Standard normal numbers, one row a sentence: (B, size). Read from a table: drawing so many takes long."""
+        """Standard normal numbers, one row per sentence: (B, size). Looked up in a table, because drawing so many is slow."""
         first, stride = np.split(self.normal_places(purpose, content_keys), 2, axis=1)  # (B, 1) each
         numbers: Floats = normals()[first + stride * np.arange(size) & len(normals()) - 1]
         return numbers
 
     def normal_places(self, purpose: str, content_keys: Sequence[int]) -> Integers:
-        """Where each row is read in the table of `normals`, as its first entry and the stride: (B, 2).
+        """Where each row is in the table of `normals`: first entry and stride, (B, 2).
 
-        For a device that has the table: number n is entry (first + n stride) modulo the size of the table.
+        For a device that holds the table: number n is entry (first + n * stride) modulo the table's size.
         """
         keys = self._row_keys(purpose, content_keys)  # (B,)
-        stride: Hashes = _mixed(keys + _COUNTER + _COUNTER) | np.uint64(1)  # odd: every entry comes before one comes again
+        stride: Hashes = _mixed(keys + _COUNTER + _COUNTER) | np.uint64(1)  # odd: visits every entry before repeating one
         return (np.stack([_mixed(keys + _COUNTER), stride], axis=1) & np.uint64(_NORMALS - 1)).astype(np.int64)
 
     def _row_keys(self, purpose: str, content_keys: Sequence[int]) -> Hashes:
@@ -60,7 +60,7 @@ class Draw:
 
 @cache
 def normals() -> Floats:
-    """Standard normal numbers that every row is read from."""
+    """The table of standard normal numbers."""
     return np.random.Generator(np.random.Philox(key=0)).standard_normal(_NORMALS, dtype=np.float32)
 
 

@@ -1,7 +1,7 @@
-"""The contract of a head without torch: what an architecture does around its exported networks, in numpy.
+"""The contract of a torch-free head: what an architecture does around its exported networks, in numpy.
 
 An architecture that can be exported has a `numpy_head.py` in its folder. Its networks are the steps that its torch head names in
-`Head.steps`; everything between them is here. The results are those of the torch head, within float32 rounding.
+`Head.steps`; that file has everything between them. The results are those of the torch head, within float32 rounding.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from anyner.text.align import WordEntity
 Array = NDArray[Any]
 Arrays = Mapping[str, Array]
 Run = Callable[[str, Arrays], dict[str, Array]]
-"""Runs a step by its name: inputs and outputs by theirs."""
+"""Runs a step by name, with inputs and outputs by name."""
 TABLE = "token_table"
-"""An input of the first step: the rows of the encoder's embedding that the batch needs, `piece_ids` being their places."""
+"""An input of the first step: the rows of the encoder's token embedding that the batch needs; `piece_ids` index them."""
 READ = "read"
-"""The first step: the encoder, and whatever of the head needs to be computed once for a batch."""
+"""The first step: the encoder, and all of the head that is computed once per batch."""
 
 
 class NumpyHead(ABC):
@@ -39,15 +39,15 @@ class NumpyHead(ABC):
 
     @abstractmethod
     def propose(self, batch: BatchArrays, read: Arrays, decoding: Decoding, draw: Draw) -> HostProposals:
-        """Candidates, as the torch head gives them; `read` has the outputs of the first step."""
+        """Candidates, as in the torch head; `read` holds the outputs of the first step."""
 
     @staticmethod
     @abstractmethod
     def decode(proposals: HostProposals, sentences: int, decoding: Decoding) -> list[list[WordEntity]]:
-        """That of the torch head."""
+        """As in the torch head."""
 
     def propose_by_spans(self, batch: BatchArrays, read: Arrays, decoding: Decoding) -> HostProposals:
-        """What the span classifier proposes by itself."""
+        """Proposals of the span classifier alone."""
         classifier = self.span_classifier(read)
         if classifier is None:
             raise AnynerError("options.span_classifier_alone: the model has no span classifier (head.span_classifier.width is 0)")
@@ -59,7 +59,7 @@ class NumpyHead(ABC):
         return SpanClassifier(table, read.get("fragment_table"), self.kinds) if table is not None else None
 
     def fragment_pairs(self, read: Arrays) -> FragmentPairs | None:
-        """The step that scores pairs, where the model joins fragments."""
+        """The scorer of pairs of fragments, if the model joins them."""
         if not getattr(self.config, "fragments", False):
             return None
         words = read["words"]
@@ -67,23 +67,23 @@ class NumpyHead(ABC):
 
     @property
     def kinds(self) -> int:
-        """Kinds of spans: entities of each label and, where fragments are joined, fragments of each."""
+        """Number of span classes: entities of each label and, if fragments are joined, fragments of each."""
         return len(self.labels) * (2 if getattr(self.config, "fragments", False) else 1)
 
 
 def placed_in_grid(sentence: NDArray[np.int64], sentences: int) -> dict[str, Array]:
-    """Inputs that place sequences, of sentences (N,) in order, in a grid of sentences x the most sequences of one."""
+    """Inputs that place sequences, sorted by `sentence` (N,), in a grid of sentences x the most sequences of any sentence."""
     counts = np.bincount(sentence, minlength=sentences)
     number = np.arange(len(sentence)) - np.repeat(np.cumsum(counts) - counts, counts)
-    grid = np.full((sentences, counts.max(initial=1)), len(sentence))  # of none: one more than there are
+    grid = np.full((sentences, counts.max(initial=1)), len(sentence))  # empty places: N
     grid[sentence, number] = np.arange(len(sentence))
     return {"sentence": sentence, "place": sentence * grid.shape[1] + number, "grid": grid}
 
 
 def real_spans(batch: BatchArrays, longest: int | None = None) -> NDArray[np.bool_]:
-    """True where (first, last) is a span of real words, of at most so many: (B, M, M)."""
+    """True where (first, last) is a span of real words, of at most `longest`: (B, M, M)."""
     word = np.arange(batch.word_mask.shape[1])
-    length = word - word[:, None]  # (M, M) one less than the words of a span
+    length = word - word[:, None]  # (M, M) words of a span, minus 1
     spans = (length >= 0) & (length < longest if longest is not None else True)
-    inside: NDArray[np.bool_] = spans & batch.word_mask[:, None]  # a span whose last word is real has only real ones
+    inside: NDArray[np.bool_] = spans & batch.word_mask[:, None]  # if the last word is real, all are
     return inside

@@ -1,4 +1,4 @@
-"""Spans in numpy: what the span classifier and the pairs of fragments say, from the tables that their networks computed."""
+"""The span classifier and the pairs of fragments in numpy, from the tables that their networks computed."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def softmax(logits: Floats, axis: int) -> Floats:
 
 
 def likely_spans(probability: Floats, spans: NDArray[np.bool_], least: float) -> tuple[Integers, Floats]:
-    """Those of `spans` (B, M, M) whose probability (B, C, M, M) reaches `least`: sentence, label, first and last word (P, 4),
-    and probability (P,)."""
+    """The `spans` (B, M, M) whose probability (B, C, M, M) reaches `least`: sentence, label, first and last word (P, 4), and
+    probability (P,)."""
     likely = (probability >= least) & spans[:, None]
     return np.argwhere(likely), probability[likely]
 
@@ -56,16 +56,16 @@ class SpanMaxima:
 
 
 def fragment_pairs(place: Integers, score: Floats, labels: int) -> Integers:
-    """All pairs among the fragments of proposed spans (P, 4), sentence, kind, first and last word: (R, 6), sentence, label, and
-    first and last word of both."""
+    """All pairs of fragments among proposed spans (P, 4), which are sentence, class, first and last word: (R, 6) sentence, label,
+    and first and last word of both."""
     fragment = np.flatnonzero(place[:, 1] >= labels)  # (F,)
     fragment = fragment[np.lexsort((-score[fragment], place[fragment, 0]))]  # by sentence, the best first
-    _, sentence = np.unique(place[fragment, 0], return_inverse=True)  # (F,) counted among those that have any
+    _, sentence = np.unique(place[fragment, 0], return_inverse=True)  # (F,) index among sentences with fragments
     rank = np.arange(len(fragment)) - np.searchsorted(sentence, sentence)  # (F,) in its sentence
     listed = rank < MOST_FRAGMENTS
     rows = np.full((sentence.max(initial=-1) + 1, MOST_FRAGMENTS), -1)  # (B, K)
     rows[sentence[listed], rank[listed]] = fragment[listed]
-    _, kind, first, last = np.moveaxis(place[rows], 2, 0)  # (B, K) each; of -1 any
+    _, kind, first, last = np.moveaxis(place[rows], 2, 0)  # (B, K) each; arbitrary for rows of -1
     paired = (kind[:, :, None] == kind[:, None]) & (last[:, :, None] + 1 < first[:, None])  # (B, K, K)
     paired &= (rows[:, :, None] >= 0) & (rows[:, None] >= 0)
     row, left, right = np.nonzero(paired)  # (R,) each
@@ -77,10 +77,10 @@ def fragment_pairs(place: Integers, score: Floats, labels: int) -> Integers:
 class FragmentPairs:
     labels: int
     logits: Callable[[Integers], Floats]
-    """Of pairs (R, 5), sentence and the first and last words of both: (R, C)."""
+    """Logits (R, C) of pairs (R, 5), which are sentence, and first and last words of both."""
 
     def proposed(self, place: Integers, score: Floats) -> tuple[Integers, Floats]:
-        """The pairs of fragments among proposed spans (R, 6), and the probability that both are parts of one entity (R,)."""
+        """The pairs of fragments (R, 6) among proposed spans, and the probability (R,) that both are parts of one entity."""
         found = fragment_pairs(place, score, self.labels)
         if not len(found):
             return found, np.zeros(0, dtype=np.float32)
@@ -89,7 +89,7 @@ class FragmentPairs:
 
 
 def span_proposals(pairs: FragmentPairs | None, place: Integers, score: Floats) -> HostProposals:
-    """The spans, with all pairs of those that are fragments."""
+    """The spans, with all pairs of fragments among them."""
     if pairs is None:
         pair, pair_score = np.zeros((0, 6), dtype=np.int64), np.zeros(0, dtype=np.float32)
     else:
@@ -98,8 +98,8 @@ def span_proposals(pairs: FragmentPairs | None, place: Integers, score: Floats) 
 
 
 def best_fragments(probability: NDArray[Any], labels: int, least: float) -> tuple[Integers, Integers, NDArray[Any]]:
-    """Spans that may be fragments, from the probabilities (N, 2 C) of C labels and C kinds of fragments: (F,) which of them, kind
-    and probability."""
+    """Spans that may be fragments, from probabilities (N, 2 C) of C labels and C fragment classes: (F,) index, class and
+    probability."""
     own = probability[:, labels:]
     kind, best = own.argmax(1), own.max(1)  # (N,) each
     which = np.flatnonzero(best >= least)  # (F,)
@@ -107,14 +107,14 @@ def best_fragments(probability: NDArray[Any], labels: int, least: float) -> tupl
 
 
 def rescored(score: Floats, probability: Floats, share: float) -> Floats:
-    """A head's score and the span classifier's probability as one: the weighted geometric mean."""
+    """The weighted geometric mean of a head's score and the span classifier's probability."""
     mean: Floats = np.maximum(score, 0.0) ** (1 - share) * probability**share
     return mean
 
 
 @dataclass(frozen=True, slots=True)
 class Boundaries:
-    """Where N entities begin and end, and their first and last fragments; a contiguous one is its own first and last fragment."""
+    """Boundaries of N entities, and of their first and last fragments; a contiguous entity is both itself."""
 
     sentence: Integers  # (N,)
     first: Integers  # (N,)
@@ -124,37 +124,37 @@ class Boundaries:
 
     @classmethod
     def of_words(cls, sentence: Integers, words: Integers, size: Integers) -> Boundaries:
-        """Of rising words (N, W), of which the first `size` (N,) count; at least one is taken to be there."""
+        """From ascending words (N, W), of which the first `size` (N,) count; a size of 0 is read as 1."""
         row, steps = np.arange(len(words)), words.shape[1] - 1
         first, last = words[:, 0], words[row, np.maximum(size - 1, 0)]  # (N,) each
         if not steps:
             return cls(sentence, first, last, first, last)
         jumps = (words[:, 1:] > words[:, :-1] + 1) & (np.arange(steps) < size[:, None] - 1)  # (N, W - 1)
-        before, after = jumps.argmax(1), steps - jumps[:, ::-1].argmax(1)  # of the first jump, behind the last
+        before, after = jumps.argmax(1), steps - jumps[:, ::-1].argmax(1)  # before the first jump, after the last
         found = jumps.any(1)
         return cls(sentence, first, np.where(found, words[row, before], last), np.where(found, words[row, after], first), last)
 
 
 @dataclass(frozen=True, slots=True)
 class SpanClassifier:
-    """What the span classifier says of a batch."""
+    """The span classifier's output for a batch."""
 
-    table: Floats  # (B, classes, M, M) logits of no entity, of each label and, in some models, of each discontinuous one
+    table: Floats  # (B, classes, M, M) logits of no entity, each label and, in some models, each label's discontinuous entities
     fragments: Floats | None  # (B, 2, M, M) logits of being a first, and a last, fragment
     labels: int
 
     @property
     def label_probabilities(self) -> Floats:
-        """Of all spans: (B, C, M, M)."""
+        """Probability of each label for all spans: (B, C, M, M)."""
         return softmax(self.table, 1)[:, 1 : self.labels + 1]
 
     def logits(self, sentence: Integers, first: Integers, last: Integers) -> Floats:
-        """Of N spans: (N, classes)."""
+        """Logits (N, classes) of N spans."""
         chosen: Floats = self.table[sentence, :, first, last]
         return chosen
 
     def probabilities(self, entities: Boundaries) -> Floats:
-        """Of each label for N entities: (N, C)."""
+        """Probability of each label for N entities: (N, C)."""
         classes = softmax(self.logits(entities.sentence, entities.first, entities.last), 1)[:, 1:]  # (N, C), or (N, 2 C)
         if classes.shape[1] == self.labels:
             return classes
@@ -168,14 +168,16 @@ class SpanClassifier:
         return np.where(split, np.sqrt(by_ends * by_fragments), by_ends)
 
     def rescore(self, place: Integers, score: Floats, share: float) -> Floats:
-        """Scores (P,) of contiguous entities, of which `place` (P, 4) has sentence, label, first and last word."""
+        """New scores (P,) of contiguous entities; `place` (P, 4) is their sentence, label, first and last word."""
         sentence, label, first, last = place.T
         probability = self.probabilities(Boundaries(sentence, first, last, first, last))  # (P, C)
         return rescored(score, probability[np.arange(len(place)), label], share)
 
     def farthest(self, spans: NDArray[np.bool_], least: float) -> tuple[Integers, Integers]:
-        """The last words of the longest of `spans` (B, M, M) from each word that may be contiguous and discontinuous entities:
-        (B, M) each, -1 where there are none of a probability of at least `least`."""
+        """Last word of the longest contiguous and of the longest discontinuous candidate from each word on: (B, M) each.
+
+        Candidates are `spans` (B, M, M) with a probability of at least `least`; -1 where there is none.
+        """
         largest = self.table.max(1, keepdims=True)
         total = largest + np.log(np.exp(self.table - largest).sum(1, keepdims=True))
         likely = self.table - total >= np.float32(np.log(least))  # (B, classes, M, M)

@@ -1,6 +1,6 @@
-"""Architectures by name: every folder beside this file, and whatever other packages register as an entry point.
+"""Architectures by name: every folder beside this file, and those that other packages register as entry points.
 
-Settings can be had without loading torch; a head cannot.
+Settings load without torch; heads do not.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from anyner.architectures.numpy_head import NumpyHead
 
 ENTRY_POINTS = "anyner.architectures"
-"""A third party registers `name = "package.folder"` here; the folder has `config.Config` and `head.Head` as ours do."""
+"""Third parties register `name = "package.folder"` here; the folder has `config.Config` and `head.Head`, like ours."""
 
 
 @cache
@@ -33,7 +33,7 @@ def _modules() -> dict[str, str]:
 
 
 def register(name: str, package: str) -> None:
-    """Makes the architecture in a package known to this process, without installing anything."""
+    """Registers the architecture of a package in this process, without installing anything."""
     _modules()[name] = package
 
 
@@ -53,7 +53,7 @@ def head_class(name: str) -> type[Head]:
 
 
 def numpy_head_class(name: str) -> type[NumpyHead]:
-    """The head without torch, of an architecture that can be exported."""
+    """The torch-free head of an architecture that can be exported."""
     module = _module(name) + ".numpy_head"
     if find_spec(module) is None:
         raise AnynerError(f"{name} runs in torch only: it has no numpy_head.py")

@@ -19,20 +19,20 @@ Shape = Literal["flat", "nested", "crossing", "discontinuous"]
 
 @dataclass(frozen=True, slots=True)
 class CorpusStatistics:
-    """What an architecture may want to know of the training corpus before it is built."""
+    """Statistics of the training corpus, from which unset settings are chosen."""
 
     labels: tuple[str, ...]
     lengths: tuple[int, ...]
-    """Words of each entity, gaps not counted."""
+    """Words of each entity, gaps excluded."""
     spans: tuple[int, ...]
-    """Words from each entity's first to its last, gaps counted."""
+    """Words from each entity's first to its last, gaps included."""
     piece_lengths: tuple[int, ...]
-    """Pieces of each entity, gaps not counted."""
+    """Pieces of each entity, gaps excluded."""
     most_at_one_word: int
-    """Most entities that begin at one word."""
+    """Maximum number of entities starting at one word."""
     most_in_a_document: int
     most_words: int
-    """Words that one window can hold at most."""
+    """Maximum number of words in a window."""
     encoder_decoder: bool
     """Whether the encoder is half of a sequence-to-sequence model."""
     discontinuous: bool
@@ -40,9 +40,9 @@ class CorpusStatistics:
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """A number tuned on dev after each epoch: a lower bound, so larger is stricter. (A paper's upper bound is stated as 1 - it.)
+    """A lower bound tuned on dev after each epoch: larger is stricter. (A paper's upper bound x becomes 1 - x.)
 
-    Tuning makes proposals once, at `loosest`.
+    Tuning computes proposals once, at `loosest`.
     """
 
     name: str
@@ -50,17 +50,17 @@ class Threshold:
     default: float
     candidates: tuple[float, ...]
     tuned_on: Literal["all", "discontinuous"] = "all"
-    """Whose F is to be best: of all entities, or of the discontinuous ones, which hardly count among all."""
+    """Entities whose F1 is maximised: all, or the discontinuous ones, which are too few to affect the F1 of all."""
     of_score: bool = True
-    """Whether it is compared with the score of an entity; if not, with something that the architecture computes before."""
+    """Whether it applies to entity scores; if not, to something that the architecture computes earlier."""
 
 
 class Options(Settings):
-    """What can be chosen for each call of predict or evaluate; the defaults are saved with the model."""
+    """Options of a single call of predict or evaluate; their defaults are saved with the model."""
 
 
 class SpanClassifierConfig(Settings):
-    """The span classifier that an architecture has beside its own method; the papers have none (`width: 0`)."""
+    """The span classifier next to an architecture's own method; the papers have none (`width: 0`)."""
 
     width: int = Field(default=128, ge=0)
     """Width of the start and end vectors; 0: no span classifier."""
@@ -70,14 +70,14 @@ class SpanClassifierConfig(Settings):
 
 
 class ReadSpanClassifierConfig(SpanClassifierConfig):
-    """Of an architecture with a label classifier of its own."""
+    """For an architecture with a label classifier of its own."""
 
     read_by_labels: bool = True
-    """Whether that classifier adds the span classifier's logits to its own."""
+    """Whether the label classifier adds the span classifier's logits to its own."""
 
 
 class RescoringSpanClassifierConfig(SpanClassifierConfig):
-    """Of an architecture that generates entities."""
+    """For an architecture that generates entities."""
 
     loss_weight: float = Field(default=10.0, ge=0.0)
     rescore_fragments: bool = True
@@ -86,33 +86,33 @@ class RescoringSpanClassifierConfig(SpanClassifierConfig):
 
 class SpanClassifierOptions(Options):
     score_share: float = Field(default=0.5, ge=0.0, lt=1.0)
-    """Share of the span classifier in an entity's score; 0: it rescores nothing."""
+    """Share of the span classifier in an entity's score; 0: no rescoring."""
     span_classifier_alone: bool = False
-    """Whether entities are read from the span classifier's table of all spans, and the architecture's own method is bypassed."""
+    """Whether the span classifier alone predicts, and the architecture's own method is bypassed."""
 
 
 class HeadConfig(Settings):
     """Settings of one architecture. A subclass in `config.py` adds its own and says what they can express."""
 
     PAPER: ClassVar[Mapping[str, Any]] = {}
-    """What `head.preset: paper` stands for: every key that the published method sets otherwise than the default."""
+    """What `head.preset: paper` stands for: every key whose value in the published method differs from the default."""
     PAPER_OPTIONS: ClassVar[Mapping[str, Any]] = {}
-    """The same of the options of a call."""
+    """The same for the options of a call."""
     one_label: ClassVar[bool] = False
-    """Whether the same words can have one label only."""
+    """Whether the same words can have only one label."""
 
     def shapes(self) -> frozenset[Shape]:
         """The shapes these settings can express."""
         return frozenset({"flat", "nested", "crossing"})
 
     def fitted(self, statistics: CorpusStatistics) -> Self:
-        """The settings with every open value chosen from the training corpus (longest entity, most at one word …)."""
+        """The settings with every unset value chosen from the training corpus (longest entity, most entities at one word …)."""
         return self
 
     def unreachable(self, entities: Sequence[WordEntity], pieces: Sequence[int]) -> list[str | None]:
         """For each gold entity of one window, why these settings can never produce it, or None. It still counts in the score.
 
-        `pieces` counts those of each of the window's words.
+        `pieces` are the numbers of pieces of the window's words.
         """
         shapes, kinds, reasons = self.shapes(), dict[Fragment, tuple[str, bool]](), list[str | None]()
         for entity in entities:
@@ -126,15 +126,15 @@ class HeadConfig(Settings):
         return reasons
 
     def too_long(self, words: int, window: int) -> str | None:
-        """Why an entity that reaches over so many words of a window of so many cannot be produced; None if it can."""
+        """Why an entity that spans `words` words in a window of `window` words cannot be produced; None if it can."""
         return None
 
     def thresholds(self) -> tuple[Threshold, ...]:
-        """What these settings have to tune; none by default."""
+        """The thresholds to tune; none by default."""
         return ()
 
     def check_options(self, options: Options) -> None:
-        """Raises an `AnynerError` for options that a model with these settings cannot follow; none by default."""
+        """Raises an `AnynerError` for options that a model with these settings does not support; none by default."""
 
     def default_thresholds(self) -> dict[str, float]:
         return {threshold.name: threshold.default for threshold in self.thresholds()}
@@ -144,8 +144,7 @@ class SpanHeadConfig(HeadConfig):
     """Settings of an architecture that predicts spans."""
 
     fragments: bool | None = None
-    """Whether discontinuous entities are found: as fragments, which are joined in pairs. Left open: if the training corpus has
-    any."""
+    """Whether to find discontinuous entities, as fragments that are joined in pairs. Unset: if the training corpus has any."""
 
     def fitted(self, statistics: CorpusStatistics) -> Self:
         return self if self.fragments is not None else self.updated({"fragments": statistics.discontinuous}, "head")
@@ -154,16 +153,16 @@ class SpanHeadConfig(HeadConfig):
         return super().shapes() | ({"discontinuous"} if self.fragments else set())
 
     def kinds(self, labels: int) -> int:
-        """Kinds of spans that are predicted: entities of each label, and their fragments."""
+        """Number of span classes: entities of each label and, if joined, their fragments."""
         return 2 * labels if self.fragments else labels
 
     def score_thresholds(self, score: Threshold) -> tuple[Threshold, ...]:
-        """That of all entities, and where fragments are joined one of discontinuous entities: they are few and score low."""
+        """One for all entities and, if fragments are joined, another for discontinuous ones, which are few and score low."""
         return (score, replace(score, name="discontinuous", tuned_on="discontinuous")) if self.fragments else (score,)
 
 
 def visible_shapes(config: HeadConfig, policy: Policy) -> list[Shape]:
-    """What the settings can express and the overlap policy lets through."""
+    """The shapes that the settings can express and the overlap policy keeps."""
     dropped: dict[Policy, tuple[Shape, ...]] = {
         "all": (),
         "nested": ("crossing",),
@@ -175,26 +174,26 @@ def visible_shapes(config: HeadConfig, policy: Policy) -> list[Shape]:
 
 
 def least_score(thresholds: Mapping[str, float], words: Sequence[int] = ()) -> float:
-    """What an entity of these words has to reach; of no words: what any entity has to reach at least."""
+    """The score threshold of an entity with these words; without words, the lowest threshold of any entity."""
     scores = thresholds["score"], thresholds.get("discontinuous", thresholds["score"])
     return scores[words[-1] - words[0] + 1 > len(words)] if words else min(scores)
 
 
 def least_span_score(thresholds: Mapping[str, float]) -> float:
-    """What a span has to reach to be of use. A fragment is a third of the score of two, so that it may be weak where they fit."""
+    """The lowest score of a useful span. A fragment's score is one of three factors under a cube root, so it may be low."""
     least = min(thresholds["score"], thresholds.get("long", 1.0))
     return min(least, thresholds.get("discontinuous", 1.0) ** 3)
 
 
 def least_before_rescoring(least: float, share: float) -> float:
-    """What a score must be at least to reach `least` after rescoring, a probability being at most 1."""
+    """The lowest score that rescoring can raise to `least`, as a probability is at most 1."""
     return float(least ** (1 / (1 - share)))
 
 
 def with_preset(
     config: type[HeadConfig], head: Mapping[str, Any], options: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A recipe's head and options in plain keys: those of `head.preset`, and on top of them the recipe's own."""
+    """A recipe's head and options with `head.preset` replaced by its keys; the recipe's own keys win."""
     own = {key: value for key, value in head.items() if key != "preset"}
     for key in own:
         if is_recorded(config, key):
@@ -203,8 +202,8 @@ def with_preset(
     if preset == "default":
         return own, dict(options)
     if preset != "paper" or not config.PAPER:
-        known = "default, paper" if config.PAPER else "default"
-        raise AnynerError(f"head.preset: there is no {preset!r} here, only: {known}")
+        known = "default or paper" if config.PAPER else "default"
+        raise AnynerError(f"head.preset: expected {known}, got {preset!r}")
     return _on_top(config.PAPER, own), _on_top(config.PAPER_OPTIONS, options)
 
 
@@ -218,7 +217,7 @@ def _on_top(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """Everything chosen for one call: what decides, besides the model, which entities come out."""
+    """Everything that decides, besides the model, which entities one call returns."""
 
     labels: tuple[str, ...]
     thresholds: Mapping[str, float]
@@ -226,7 +225,7 @@ class Decoding:
     config: HeadConfig
     options: Options
     label_thresholds: Mapping[str, float] = field(default_factory=dict)
-    """Least score by label, besides `thresholds`; compared before overlaps are resolved. A label that is not here has none."""
+    """Minimum score by label, on top of `thresholds`, applied before overlaps are resolved. Labels not listed have none."""
 
     def __post_init__(self) -> None:
         self.config.check_options(self.options)

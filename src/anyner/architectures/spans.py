@@ -1,4 +1,4 @@
-"""What architectures share whose proposals are labelled spans: the biaffine one, and every other by its span classifier alone."""
+"""Shared by heads whose proposals are labelled spans, and by all heads with a span classifier next to their own method."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ from anyner.layers.fragments import FragmentPairs, with_fragments
 from anyner.layers.span_classifier import RARE, SpanClassifier
 
 PAIR_WIDTH, PAIR_DROPOUT = 128, 0.2
-"""Of the layer that joins fragments."""
+"""Width and dropout of the layer that scores pairs of fragments."""
 
 
 @dataclass(frozen=True, slots=True)
 class SpanProposals(Proposals):
-    """P spans that may be entities."""
+    """P candidate spans."""
 
-    place: Tensor  # (P, 4) sentence, label or label + C of a fragment, first word, last word (inclusive)
+    place: Tensor  # (P, 4) sentence, label (+ C: a fragment of it), first word, last word (inclusive)
     score: Tensor  # (P,)
     pair: Tensor  # (R, 6) sentence, label, first and last words of two fragments
     pair_score: Tensor  # (R,)
 
     @classmethod
     def of(cls, pairs: FragmentPairs | None, states: States, place: Tensor, score: Tensor) -> SpanProposals:
-        """The spans, with all pairs of those that are fragments, which are few: they are paired on the host."""
+        """The spans, with all pairs of fragments among them. Fragments are few, so they are paired on the host."""
         none = SpanProposals(place, score, place.new_zeros(0, 6), score.new_zeros(0))
         if pairs is None:
             return none
         found = fragment_pairs(place.cpu().numpy(), score.float().cpu().numpy(), pairs.labels)  # (R, 6)
         if not len(found):
             return none
-        sentence, row = np.unique(found[:, 0], return_inverse=True)  # only sentences that have a pair are read
+        sentence, row = np.unique(found[:, 0], return_inverse=True)  # only sentences with a pair are read
         words = states.words.index_select(0, states.placed(sentence))
         pair = states.placed(found)
         logits = pairs(words, states.placed(np.column_stack([row, found[:, 2:]])))  # (R, C)
@@ -57,18 +57,18 @@ class SpanProposals(Proposals):
 def span_classifier_of(
     config: SpanClassifierConfig, word_width: int, labels: int, *, discontinuous: bool = False, read_by: nn.Linear | None = None
 ) -> SpanClassifier | None:
-    """The layer that the settings describe. `read_by` is the output of the head's own label classifier, if it has one."""
+    """The span classifier of these settings. `read_by` is the output layer of the head's own label classifier, if it has one."""
     if not config.width:
         return None
     if read_by is not None and isinstance(config, ReadSpanClassifierConfig) and config.read_by_labels:
-        nn.init.constant_(read_by.bias[:1], -RARE)  # the span classifier knows how rare entities are
+        nn.init.constant_(read_by.bias[:1], -RARE)  # cancels the span classifier's initial bias towards no entity
     fragments = isinstance(config, RescoringSpanClassifierConfig) and config.rescore_fragments
     kinds = {"discontinuous": discontinuous, "fragments": fragments}
     return SpanClassifier(word_width, config.width, labels, dropout=config.dropout, **kinds)
 
 
 def propose_spans(head: Head, states: States, decoding: Decoding) -> SpanProposals:
-    """What the head's span classifier proposes by itself."""
+    """Proposals of the head's span classifier alone."""
     classifier = head.span_classifier
     if classifier is None:
         raise AnynerError("options.span_classifier_alone: the model has no span classifier (head.span_classifier.width is 0)")
@@ -78,8 +78,8 @@ def propose_spans(head: Head, states: States, decoding: Decoding) -> SpanProposa
 
 
 def best_fragments(probability: Tensor, labels: int, least: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Spans that may be fragments, from the probabilities (N, 2 C) of C labels and C kinds of fragments: (F,) which of them, kind
-    and probability. A head that gives a span one label gives it one kind of fragment besides: the pair decides."""
+    """Spans that may be fragments, from probabilities (N, 2 C) of C labels and C fragment classes: (F,) index, class and
+    probability. A head with one label per span also gives it one fragment class: the score of the pair decides."""
     best, kind = probability[:, labels:].max(1)  # (N,) each
     which = (best >= least).nonzero()[:, 0]  # (F,)
     return which, kind[which] + labels, best[which]
@@ -90,7 +90,7 @@ def fragment_pairs_of(config: SpanHeadConfig, word_width: int, labels: int) -> F
 
 
 def pair_steps(pairs: FragmentPairs | None) -> Mapping[str, Step]:
-    """The step of an exported model that joins fragments."""
+    """The step of an exported model that scores pairs of fragments."""
     if pairs is None:
         return {}
     examples = {"words": torch.zeros(2, 3, pairs.read.in_features), "pairs": torch.zeros(4, 5, dtype=torch.long)}
@@ -99,7 +99,7 @@ def pair_steps(pairs: FragmentPairs | None) -> Mapping[str, Step]:
 
 
 def span_tables(head: Head, states: States) -> Mapping[str, Tensor]:
-    """What an exported model says of all spans, where it has a span classifier: their logits."""
+    """The span classifier's logits of all spans, for an exported model; empty without a span classifier."""
     classifier = head.span_classifier
     if classifier is None:
         return {}
@@ -108,14 +108,14 @@ def span_tables(head: Head, states: States) -> Mapping[str, Tensor]:
 
 
 def in_spans(pairs: FragmentPairs | None, states: States, gold: Gold) -> tuple[Gold, Losses]:
-    """The gold that a head learns spans from, and the loss of the pairs of their fragments."""
+    """The gold spans that a head learns, with fragments if it joins them, and the loss of the pairs of fragments."""
     if pairs is None:
         return gold, {}
     return with_fragments(gold, states), {"pairs": LossPart(*pairs.loss(states, gold))}
 
 
 def span_losses(classifier: SpanClassifier | None, config: SpanClassifierConfig, states: States, gold: Gold) -> Losses:
-    """The dense span loss, if there is a span classifier that learns from it."""
+    """The dense span loss, if there is a span classifier and its loss has a weight."""
     if classifier is None or not config.loss_weight:
         return {}
     loss = classifier.loss(states.words, states.word_mask, gold)

@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_DOCUMENTS, MOST_CHARACTERS = 1000, 1_000_000
-"""Of a chunk. A larger document is a chunk of its own."""
+"""Maximum size of a chunk. A larger document is a chunk of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
     documents: tuple[Document, ...]
     rows: pa.RecordBatch | None = None
-    """The rows of a table that the documents are the texts of."""
+    """The table rows that the documents were read from."""
 
 
 def chunks_of(documents: Iterable[Document]) -> Iterator[Chunk]:
-    """The documents in order. Where chunks end depends on the documents alone."""
+    """The documents in order. Chunk boundaries depend only on the documents."""
     held: list[Document] = []
     characters = 0
     for document in documents:
@@ -39,7 +39,7 @@ def chunks_of(documents: Iterable[Document]) -> Iterator[Chunk]:
 
 
 def with_context(chunks: Iterable[Chunk], sentences: int) -> Iterator[Chunk]:
-    """The chunks, their documents with neighbouring sentences from the same chunk, the one before and the one after."""
+    """The chunks, with neighbouring sentences from the same, the previous and the next chunk attached to their documents."""
     if not sentences:
         yield from chunks
         return

@@ -1,4 +1,4 @@
-"""Forms of output that are written in parts: JSON lines, packed or not, and Parquet."""
+"""Output formats that are written in parts: JSON lines, compressed or not, and Parquet."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Form(Protocol):
     def name(self) -> str: ...
 
     def write(self, documents: Sequence[Document], rows: pa.RecordBatch | None, path: Path) -> None:
-        """One part."""
+        """Writes one part."""
 
     def join(self, parts: Sequence[Path], path: Path) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class JsonLines:
-    """Parts are packed one by one: several packed files in a row are one."""
+    """Parts are compressed one by one: compressed files can be concatenated."""
 
     packed: str = ""
     """`.gz`, `.xz` or nothing."""
@@ -53,7 +53,7 @@ class JsonLines:
 
 @dataclass(frozen=True, slots=True)
 class Parquet:
-    """The columns of the input, or `id` and `text`, and one of entities."""
+    """The columns of the input, or `id` and `text`, and a column of entities."""
 
     name: str = "parquet"
 
@@ -86,7 +86,7 @@ def entities_type() -> pa.DataType:
 
 
 def with_entities(rows: pa.RecordBatch | None, documents: Sequence[Document]) -> pa.Table:
-    """The rows, or else ids and texts, with the documents' entities as the last column. One of that name is replaced."""
+    """The rows, or else ids and texts, with the documents' entities as the last column. A column of that name is replaced."""
     import pyarrow as pa
 
     if rows is None:

@@ -1,6 +1,6 @@
-"""The unfinished output of a run: a folder of parts beside it, one for each chunk, so that a run can go on after a kill.
+"""The unfinished output of a run: a folder of parts next to it, one for each chunk, so that a killed run can be resumed.
 
-A part is there whole or not at all. The output appears under its name when all parts are there, and the folder goes.
+Parts are written atomically. When all of them are there, they are joined into the output and the folder is removed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ENDING, _JOURNAL = ".parts", "run.json"
 
 class Parts:
     def __init__(self, output: Path, run: dict[str, Any]) -> None:
-        """`run` says what the output is made of: a folder of another run is refused."""
+        """`run` identifies the run: the folder of another run is an error."""
         self.output, self.folder = output, output.with_name(output.name + _ENDING)
         written = json.dumps(run, indent=1, sort_keys=True) + "\n"
         journal = self.folder / _JOURNAL
@@ -35,17 +35,17 @@ class Parts:
         try:
             old = journal.read_text(encoding="utf-8")
         except OSError:
-            raise AnynerError(f"{self.folder}: is in the way: it holds no unfinished output") from None
+            raise AnynerError(f"{self.folder}: holds no unfinished output: move it away, or choose another output") from None
         if old != written:
             there = _parsed(old)
             differing = [key for key, value in _parsed(written).items() if there.get(key) != value]
             raise AnynerError(
-                f"{self.folder}: holds the unfinished output of another run ({', '.join(differing)} differ): "
+                f"{self.folder}: holds the unfinished output of another run (different {', '.join(differing)}): "
                 "delete it, or choose another output"
             )
 
     def __len__(self) -> int:
-        """Parts that are there."""
+        """The number of finished parts."""
         return sum(1 for path in self.folder.iterdir() if path.name.isdecimal())
 
     def remove_if_empty(self) -> None:
@@ -56,15 +56,15 @@ class Parts:
         return self.folder / f"{number:09d}"
 
     def join(self, number: int, joined: Callable[[Sequence[Path], Path], None]) -> None:
-        """Makes the output of the parts up to a number."""
+        """Joins the first parts, as many as `number`, into the output."""
         write_whole(self.output, lambda temporary: joined([self.path(one) for one in range(number)], temporary))
         away = temporary_beside(self.folder)
-        self.folder.rename(away)  # a kill in the middle of its removal must not leave a folder that seems to be a run's
+        self.folder.rename(away)  # a kill during the removal must not leave what looks like an unfinished run
         shutil.rmtree(away, ignore_errors=True)
 
 
 def write_part(path: Path, fill: Callable[[Path], None]) -> None:
-    """Writes a part; when it is there, it is on the disk."""
+    """Writes a part atomically, synced to the disk."""
     temporary = temporary_beside(path)
     with room_for(path):
         try:

@@ -1,4 +1,4 @@
-"""From chunks to one output file, going on where an earlier run of the same work stopped."""
+"""From chunks to one output file, resuming an interrupted run."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from anyner.bulk.workers import Done, Task
 from anyner.inference.recognizer import Recognizer
 from anyner.version import __version__
 
-Told = Callable[[Done], object]
+OnProgress = Callable[[Done], object]
 
 
 def run_identity(recognizer: Recognizer, inputs: Any, form: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
-    """What makes two runs the same: they would write the same bytes."""
+    """Identifies a run: runs with equal identities write the same bytes."""
     model = hashlib.sha256(recognizer.config.model_dump_json().encode(errors="backslashreplace")).hexdigest()
     runtime = type(recognizer.runtime).__name__ + ("" if recognizer.runtime.padded else " in int8")
     settings = {key: value for key, value in chosen.items() if key != "batch_tokens"}
@@ -25,16 +25,16 @@ def run_identity(recognizer: Recognizer, inputs: Any, form: str, chosen: Mapping
 
 
 def left_to_do(chunks: Iterable[Chunk], parts: Parts) -> Iterator[Task | Done]:
-    """A task for every chunk, and what is done where an earlier run wrote its part."""
+    """A task for every chunk, or `Done` if an earlier run wrote its part."""
     for number, chunk in enumerate(chunks):
         path = parts.path(number)
         yield Done(len(chunk.documents)) if path.exists() else Task(chunk, path)
 
 
 def predict_chunks(
-    chunks: Iterable[Chunk], parts: Parts, form: Form, do: Callable[[Iterable[Task]], Iterator[Done]], told: Told
+    chunks: Iterable[Chunk], parts: Parts, form: Form, do: Callable[[Iterable[Task]], Iterator[Done]], on_progress: OnProgress
 ) -> Done:
-    """`do` predicts tasks in order; `told` hears after every chunk what is done so far, earlier runs included."""
+    """`do` predicts tasks in order; `on_progress` is called after every chunk with all that is done, including earlier runs."""
     number = 0
     skipped: list[Done] = []
 
@@ -51,7 +51,7 @@ def predict_chunks(
     for one in do(tasks()):
         done = sum(skipped, done + one)
         skipped.clear()
-        told(done)
+        on_progress(done)
     done = sum(skipped, done)
     parts.join(number, form.join)
     return done

@@ -1,4 +1,4 @@
-"""Parquet files as chunks: the text of a column becomes a document, and the rows keep their other columns."""
+"""Parquet files as chunks: each text of a column becomes a document, and the rows keep their other columns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ID = "id"
 
 
 def parquet_chunks(path: Path, column: str, log: ProblemLog, names: str) -> Iterator[Chunk]:
-    """A chunk for every thousand rows. `names` begins the ids of documents where there is no column of ids."""
+    """A chunk for every thousand rows. `names`: the prefix of document ids if there is no id column."""
     import pyarrow as pa
     from pyarrow.parquet import ParquetFile
 
@@ -30,10 +30,10 @@ def parquet_chunks(path: Path, column: str, log: ProblemLog, names: str) -> Iter
             schema = file.schema_arrow
             known = schema.names
             if column not in known:
-                raise AnynerError(f"{path}: no column {column!r}: name the one of texts with --column ({', '.join(known)})")
+                raise AnynerError(f"{path}: no column {column!r}: name the text column with --column ({', '.join(known)})")
             kind = schema.field(column).type
             if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-                raise AnynerError(f"{path}: column {column!r} holds {kind}, not texts")
+                raise AnynerError(f"{path}: column {column!r}: expected texts, got {kind}")
             for rows in file.iter_batches(batch_size=chunks.MOST_DOCUMENTS):
                 yield Chunk(documents_of_rows(rows, column, log, row, names), rows)
                 row += len(rows)
@@ -42,7 +42,7 @@ def parquet_chunks(path: Path, column: str, log: ProblemLog, names: str) -> Iter
 
 
 def documents_of_rows(rows: pa.RecordBatch, column: str, log: ProblemLog, before: int, names: str) -> tuple[Document, ...]:
-    """A document for every row, an empty one where there is no text; `before` rows came before these."""
+    """A document for every row, empty if the row has no text; `before`: the number of earlier rows."""
     texts = rows.column(column).to_pylist()
     ids = rows.column(_ID).to_pylist() if _ID in rows.schema.names else [None] * len(texts)
     pairs = enumerate(zip(texts, ids, strict=True), before + 1)
@@ -52,7 +52,7 @@ def documents_of_rows(rows: pa.RecordBatch, column: str, log: ProblemLog, before
 def _document(text: str | None, own: object, log: ProblemLog, row: int, names: str) -> Document:
     name = f"{names}-{row}" if own is None else str(own)
     if text is None:
-        log.kept(row, "no text: read as an empty one")
+        log.kept(row, "no text: read as an empty text")
     try:
         return Document(text or "", id=name)
     except InvalidInputError as error:

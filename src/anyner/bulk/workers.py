@@ -1,4 +1,4 @@
-"""Processes that predict chunks: this one, several on CPUs that share the memory of one model, or one for each device."""
+"""Processes that predict chunks: this one, several on CPUs that share the memory of one model, or one per device."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Load = Callable[[str | None], Recognizer]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A chunk, and the file that its documents with their entities become."""
+    """A chunk, and the file that its predicted documents are written to."""
 
     chunk: Chunk
     path: Path
@@ -38,7 +38,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What is to tell of a predicted chunk."""
+    """The counts of predicted chunks."""
 
     documents: int
     short: int = 0
@@ -46,7 +46,7 @@ class Done:
     unknown: int = 0
     """Documents most of whose words are not in the vocabulary."""
     coverage: float = 1.0
-    """The lowest."""
+    """Lowest coverage of any document."""
 
     def __add__(self, other: Done) -> Done:
         least = min(self.coverage, other.coverage)
@@ -55,11 +55,11 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """How chunks are predicted and written; goes to every process."""
+    """How chunks are predicted and written; sent to every process."""
 
     form: Form
     chosen: Mapping[str, Any]
-    """What `Recognizer.stream` takes."""
+    """Keyword arguments of `Recognizer.stream`."""
 
     def do(self, recognizer: Recognizer, task: Task) -> Done:
         documents = list(recognizer.stream(task.chunk.documents, **self.chosen))
@@ -77,10 +77,10 @@ def in_this_process(recognizer: Recognizer, work: Work, tasks: Iterable[Task]) -
 def in_processes(
     recognizer: Recognizer, load: Load, work: Work, tasks: Iterable[Task], devices: Sequence[str | None]
 ) -> Iterator[Done]:
-    """One process for each device, `None` being a CPU; in the order of the tasks.
+    """One process per device, `None` for a CPU; results are in the order of the tasks.
 
-    On CPUs the processes share the memory of the recognizer, where they can be forked: a fork of torch waits for ever for
-    threads that it does not have. Others load the model themselves.
+    On CPUs, processes share the memory of the recognizer if they can be forked; others load the model themselves. Torch cannot
+    be forked: it would wait forever for threads that the fork does not have.
     """
     shared = not any(devices) and isinstance(recognizer.runtime, OnnxRuntime) and "fork" in get_all_start_methods()
     context = get_context("fork" if shared else "spawn")
@@ -93,13 +93,13 @@ def in_processes(
     try:
         for task in tasks:
             running.append(pool.submit(_work, task))
-            if len(running) > 2 * len(devices):  # each has one to go on with
+            if len(running) > 2 * len(devices):  # one running and one queued for each
                 yield running.popleft().result()
         while running:
             yield running.popleft().result()
     except BrokenProcessPool:
-        told = "a worker process ended, perhaps for lack of memory: the same command goes on where it stopped"
-        raise AnynerError(told) from None
+        message = "a worker process ended, perhaps out of memory: repeat the command to continue"
+        raise AnynerError(message) from None
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -112,12 +112,12 @@ class _Setup:
 
 
 _mine: tuple[Recognizer, Work] | None = None
-"""What a worker process works with."""
+"""The model and the work of a worker process."""
 
 
 def _begin(setup: _Setup, devices: SimpleQueue[str | None]) -> None:
     global _mine  # noqa: PLW0603
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process is told as well, and ends its workers
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process gets it as well, and ends its workers
     threading.Thread(target=_end_with, args=(setup.parent,), daemon=True).start()
     device = devices.get()
     _mine = setup.model if isinstance(setup.model, Recognizer) else setup.model(device), setup.work

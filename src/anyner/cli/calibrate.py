@@ -1,4 +1,4 @@
-"""`anyner calibrate`: scores that are probabilities, and thresholds for a wanted precision or recall."""
+"""`anyner calibrate`: calibrated scores, and thresholds for a target precision or recall."""
 
 from __future__ import annotations
 
@@ -18,33 +18,35 @@ if TYPE_CHECKING:
 
 
 _FEW = 200
-"""Entities below which a map of scores is mostly chance."""
+"""With fewer predictions, the calibration map mostly fits noise."""
 
 
 def calibrate(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A folder; with -o also a bundled name or hub id.")],
-    dev: Annotated[str, typer.Argument(metavar="DEV", help=f"Gold documents that the model did not learn from. {CORPUS_HELP}")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model folder; with -o, also a bundled name or hub id.")],
+    dev: Annotated[str, typer.Argument(metavar="DEV", help=f"Gold documents that the model was not trained on. {CORPUS_HELP}")],
     *,
     precision: Annotated[
-        float | None, typer.Option(metavar="P", help="Choose thresholds for this precision, e.g. 0.9, with the best recall.")
+        float | None, typer.Option(metavar="P", help="Target precision, e.g. 0.9: choose the thresholds with the best recall.")
     ] = None,
     recall: Annotated[
-        float | None, typer.Option(metavar="R", help="Choose thresholds for this recall, with the best precision.")
+        float | None, typer.Option(metavar="R", help="Target recall: choose the thresholds with the best precision.")
     ] = None,
     scores_only: Annotated[
-        bool, typer.Option("--scores-only", help="Choose no thresholds: the model finds the same entities as before.")
+        bool, typer.Option("--scores-only", help="Do not choose thresholds: the model finds the same entities as before.")
     ] = False,
-    report: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw a reliability plot, before and after (SVG).")] = None,
+    report: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw a reliability diagram, before and after calibration (SVG).")
+    ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FOLDER", help="Calibrate a copy, and leave the model as it is.")
+        Path | None, typer.Option("-o", "--output", metavar="FOLDER", help="Calibrate a copy and leave the model unchanged.")
     ] = None,
     format: FormatOption = None,  # noqa: A002
     device: DeviceOption = None,
 ) -> None:
-    """Calibrate scores to probabilities, and choose thresholds for F1, a precision or a recall.
+    """Calibrate scores to probabilities and choose thresholds for F1, precision or recall.
 
-    Both are stored in the model's config.json, in the place of an earlier calibration. Without --precision and --recall each
-    label gets a threshold for F1.
+    Both are stored in the model's config.json and replace an earlier calibration. Without --precision or --recall, the
+    thresholds are chosen for F1.
 
     \b
     Examples:
@@ -55,7 +57,7 @@ def calibrate(
         check_writable(report, [dev])
     gold = read_corpus(dev, format, split="dev")
     if not any(document.entities for document in gold):
-        raise AnynerError(f"{dev}: holds no entity to calibrate on")
+        raise AnynerError(f"{dev}: has no entities to calibrate on")
 
     from anyner.api import calibrate as calibrate_model
 
@@ -64,7 +66,7 @@ def calibrate(
     )
     _print(found)
     if found.entities < _FEW:
-        say(f"that is few: probabilities need about {_FEW} entities, right and wrong ones", err=True)
+        say(f"{found.entities} entities are few: calibration needs about {_FEW}, right and wrong ones", err=True)
     if found.unreached:
         say(_unreached(found), err=True)
     if report is not None:
@@ -72,7 +74,7 @@ def calibrate(
 
         chart = reliability_chart({"before": found.before, "after": found.after})
         write_out(report, lambda file: file.write(chart.svg()))
-        say(f"{report}: the reliability plot", err=True)
+        say(f"{report}: the reliability diagram", err=True)
 
 
 def _print(found: Calibrated) -> None:
@@ -94,8 +96,8 @@ def _row(label: str, threshold: str, score: Score) -> tuple[str | int, ...]:
 def _unreached(found: Calibrated) -> str:
     goal = found.goal
     other = "recall" if goal.figure == "precision" else "precision"
-    told = [
-        f"{label} {goal.assured(point.score):.2f} (at {other} {getattr(point.score, other):.2f})"
+    reached = [
+        f"{label} {goal.lower_bound(point.score):.2f} (at {other} {getattr(point.score, other):.2f})"
         for label, point in found.unreached.items()
     ]
-    return f"{goal.figure} {goal.wanted:g} is not reached; the best thresholds are sure of no more than: {', '.join(told)}"
+    return f"{goal.figure} {goal.target:g} is not reached; lower confidence bounds at the best thresholds: {', '.join(reached)}"

@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they stand for: models, `name=value`, the live table of a training."""
+"""Options shared by several commands, and what they stand for: models, `name=value`, the live table of a training run."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ OverlapOption = Annotated[
     ),
 ]
 ThresholdOption = Annotated[
-    list[str] | None, typer.Option(metavar="NAME=VALUE", help="A threshold of the model, instead of the tuned one. Repeatable.")
+    list[str] | None, typer.Option(metavar="NAME=VALUE", help="Override a tuned threshold of the model. Repeatable.")
 ]
 CallOption = Annotated[
-    list[str] | None, typer.Option(metavar="KEY=VALUE", help="An option of the model's architecture. Repeatable.")
+    list[str] | None, typer.Option(metavar="KEY=VALUE", help="Set an option of the model's architecture. Repeatable.")
 ]
 DeviceOption = Annotated[
-    str | None, typer.Option(metavar="DEVICE", help="cpu, cuda, cuda:1, mps. Default: a GPU when there is one.")
+    str | None, typer.Option(metavar="DEVICE", help="cpu, cuda, cuda:1 or mps. Default: a GPU if available.")
 ]
 ThreadsOption = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="CPU threads. Default: OMP_NUM_THREADS, else at most 4.")
+    int | None, typer.Option(min=1, metavar="N", help="Number of CPU threads. Default: OMP_NUM_THREADS, else at most 4.")
 ]
 RuntimeOption = Annotated[
     RuntimeName,
-    typer.Option(help="What runs the model: auto is onnx on a CPU where the model has a graph, else torch."),
+    typer.Option(help="What runs the model; auto: onnx on a CPU if the model has an ONNX graph, else torch."),
 ]
 FormatOption = Annotated[
     str | None, typer.Option(metavar="FORMAT", help="Format of the corpus. Default: detected from its content.")
@@ -49,7 +49,7 @@ QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progre
 
 
 def call_choices(threshold: list[str] | None, option: list[str] | None, overlap: Policy | None) -> dict[str, Any]:
-    """What `stream` and `evaluate` take by these names."""
+    """Keyword arguments of `stream` and `evaluate`."""
     thresholds = _pairs("--threshold", threshold, float, "a number")
     return {"thresholds": thresholds, "options": _pairs("--option", option, _yaml, "valid YAML"), "overlap": overlap}
 
@@ -69,7 +69,7 @@ def _pairs(option: str, given: list[str] | None, parsed: Callable[[str], Any], k
     for one in given or ():
         name, equals, value = (part.strip() for part in one.partition("="))
         if not equals or not name:
-            raise AnynerError(f"{option} {one!r}: write name=value")
+            raise AnynerError(f"{option} {one!r}: expected name=value")
         try:
             pairs[name] = parsed(value)
         except ValueError:
@@ -78,18 +78,18 @@ def _pairs(option: str, given: list[str] | None, parsed: Callable[[str], Any], k
 
 
 def load_model(name: str | None, device: str | None, threads: int | None = None, runtime: RuntimeName = "auto") -> Recognizer:
-    """The model of that name, else the bundled general one."""
+    """Loads the model of that name, by default the bundled general-en."""
     from anyner.storage.bundled import bundled_folder
     from anyner.storage.load import load
 
-    source = name or bundled_folder("general-en")  # its folder: one of the same name may lie here
+    source = name or bundled_folder("general-en")  # by its folder: the working directory may have one named general-en
     if source is None:
         raise AnynerError("no bundled models in this installation: use --model with a folder or hub id")
     return load(source, device, threads=threads, runtime=runtime)
 
 
 def listening(quiet: bool, note: str | None = None) -> AbstractContextManager[TerminalListener | None]:
-    """The live table of a training, after a note; nothing with --quiet."""
+    """A listener that prints a note, then the live table of a training run; none with --quiet."""
     from anyner.training.progress import TerminalListener
 
     return nullcontext() if quiet else TerminalListener(note)

@@ -25,24 +25,24 @@ _SYSTEM_HELP = "A model (folder, bundled name or hub id), or a file or brat fold
 
 def compare(
     a: Annotated[str, typer.Argument(metavar="A", help=_SYSTEM_HELP)],
-    b: Annotated[str, typer.Argument(metavar="B", help="The same.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="Same as A.")],
     corpus: Annotated[str, typer.Argument(metavar="CORPUS", help=CORPUS_HELP)],
     *,
     format: FormatOption = None,  # noqa: A002
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write an HTML page with every difference, A beside B.")
+        Path | None, typer.Option(metavar="FILE", help="Write an HTML page with every difference, A and B side by side.")
     ] = None,
     errors: Annotated[
-        bool, typer.Option("--errors", help="List every entity that only one has right or wrong, one a line.")
+        bool, typer.Option("--errors", help="List every entity that only one of them got right or wrong, one per line.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON, scores from 0 to 1.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON, with scores from 0 to 1.")] = False,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write here instead of stdout.")] = None,
     device: DeviceOption = None,
 ) -> None:
     """Compare two models, or two files of predictions, on a corpus.
 
-    Shows both scores, whether they differ by more than chance (paired bootstrap over documents), and what one gets right
-    and the other wrong.
+    Shows both scores, whether the difference is significant (paired bootstrap over documents), and which entities only one
+    of them gets right or wrong.
 
     \b
     Examples:
@@ -56,7 +56,7 @@ def compare(
         check_page(report, read)
     gold = read_corpus(corpus, format)
     if not gold.documents:
-        raise AnynerError(f"{corpus}: holds no document to score on")
+        raise AnynerError(f"{corpus}: has no documents to score on")
 
     from anyner.evaluation.compare import compare_documents
     from anyner.evaluation.report import difference_line, render_comparison
@@ -89,7 +89,7 @@ def _predicted(name: str, gold: Sequence[Document], device: str | None) -> Seque
             raise AnynerError(f"{name}: {len(predicted)} documents, but the corpus has {len(gold)}: they are paired by position")
         other = next((place for place, (one, two) in enumerate(zip(gold, predicted, strict=True)) if one.text != two.text), None)
         if other is not None:
-            raise AnynerError(f"{name}: the text of document {other + 1} is not that of the corpus: they are paired by position")
+            raise AnynerError(f"{name}: the text of document {other + 1} differs from the corpus: they are paired by position")
         return predicted
     from anyner.corpora.source_documents import neighbours_attached
 

@@ -1,4 +1,4 @@
-"""`anyner convert`: a corpus from one format into another."""
+"""`anyner convert`: a corpus from one format to another."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anyner.cli.corpus import CORPUS_HELP, read_corpus, tell_problems
+from anyner.cli.corpus import CORPUS_HELP, print_problems, read_corpus
 from anyner.cli.output import check_writable, say
 from anyner.errors import AnynerError
 from anyner.text.words import SplitterName
@@ -27,16 +27,16 @@ def convert(
     ] = None,
     target_format: Annotated[
         str | None,
-        typer.Option("--to", metavar="FORMAT", help="jsonl, conll, brat, spacy, label-studio, … Default: by ending."),
+        typer.Option("--to", metavar="FORMAT", help="Format of OUT: jsonl, conll, brat, spacy, … Default: by its ending."),
     ] = None,
     splitter: Annotated[
-        SplitterName | None, typer.Option(metavar="S", help="unicode, whitespace, thai or cjk: split the texts into words first.")
+        SplitterName | None, typer.Option(metavar="S", help="Split the texts into words first: unicode, whitespace, thai or cjk.")
     ] = None,
     lossy: Annotated[bool, typer.Option("--lossy", help="Write what the format can hold, and list what is lost.")] = False,
 ) -> None:
-    """Write a corpus in another format. What the format cannot hold is refused, unless --lossy.
+    """Write a corpus in another format. Fails if texts or entities would be lost or changed, unless --lossy.
 
-    Word-based formats keep no white space: with --splitter, words are separated by one space.
+    Word-based formats do not keep white space: with --splitter, words are separated by one space.
 
     \b
     Examples:
@@ -56,48 +56,48 @@ def convert(
     corpus = read_corpus(source, source_format)
     if splitter is not None:
         corpus = _in_words(corpus, splitter)
-        tell_problems(corpus.problems)
+        print_problems(corpus.problems)
     if lost := _written(corpus, target, chosen, lossy):
         gone = sum(not loss.kept for loss in lost)
         say(f"{len(lost)} losses ({gone} of them entities or documents that are gone):", err=True)
         for loss in lost:
             say(f"  {loss.what} ({'changed' if loss.kept else 'gone'})", err=True)
-    _tell_left_out(corpus, chosen)
+    _print_left_out(corpus, chosen)
 
 
 def _in_words(corpus: Corpus, splitter: SplitterName) -> Corpus:
-    """The documents cut into words; what does not sit on them is a problem to tell."""
+    """The documents split into words; entities that are not on word boundaries are reported as problems."""
     from anyner.corpora.corpus import Corpus, Problem
 
     documents, problems = [], []
     for number, document in enumerate(corpus, 1):
-        cut, told = _cut(document, splitter)
+        cut, changes = _cut(document, splitter)
         documents.append(cut)
-        problems += [Problem(document.id or "document", number, what, kept) for what, kept in told]
+        problems += [Problem(document.id or "document", number, what, kept) for what, kept in changes]
     return Corpus(tuple(documents), tuple(problems))
 
 
 def _cut(document: Document, splitter: SplitterName) -> tuple[Document, list[tuple[str, bool]]]:
-    """The document in words, entities widened to them; and what became of those, with whether it was kept."""
+    """The document split into words, entities widened to them, and each change with whether its entity was kept."""
     from anyner.document import Document, Entity
     from anyner.text.align import to_words
     from anyner.text.words import iterate_words
 
     words = list(iterate_words(document.text, splitter))
     aligned = to_words(document.entities, [start for start, _ in words], [end for _, end in words])
-    told = [(str(one), one.widened is not None) for one in aligned.misaligned]
-    gone = sum(not kept for _, kept in told)
+    changes = [(str(one), one.widened is not None) for one in aligned.misaligned]
+    gone = sum(not kept for _, kept in changes)
     if merged := len(document.entities) - gone - len(aligned.entities):
-        told.append((f"{merged} entities became equal to others", False))
+        changes.append((f"{merged} entities became equal to others", False))
     cut = Document.from_words(
         [document.text[start:end] for start, end in words],
         [Entity(one.label, one.fragments, one.score) for one in aligned.entities],
         **{field: getattr(document, field) for field in ("id", "doc", "sentence", "labels", "before", "after")},
     )
-    return cut, told
+    return cut, changes
 
 
-def _tell_left_out(corpus: Corpus, chosen: str) -> None:
+def _print_left_out(corpus: Corpus, chosen: str) -> None:
     from anyner.corpora.reading import format_named
     from anyner.corpora.writing import left_out
 
@@ -106,7 +106,7 @@ def _tell_left_out(corpus: Corpus, chosen: str) -> None:
 
 
 def _written(corpus: Corpus, target: str, chosen: str, lossy: bool) -> tuple[Problem, ...]:
-    """What was lost in writing to a file, a folder or stdout."""
+    """Writes to a file, a folder or stdout, and returns what was lost."""
     import shutil
     import tempfile
 

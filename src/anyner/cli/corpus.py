@@ -34,9 +34,9 @@ class _Embedded:
 
 
 def read_corpus(name: str, format: str | None = None, split: Split = "test") -> Corpus:  # noqa: A002
-    """The one corpus of that name, its problems told; `split` is that of the embedded corpus when its name does not say."""
+    """Reads the corpus of that name and prints its problems; `split`: the default split of the embedded corpus."""
     corpus = _read(name, format, split)
-    tell_problems(corpus.problems)
+    print_problems(corpus.problems)
     return corpus
 
 
@@ -49,7 +49,7 @@ def _read(name: str, format: str | None, split: Split = "test") -> Corpus:  # no
 
 
 def read_parts(name: str, format: str | None = None) -> dict[str, Corpus]:  # noqa: A002
-    """Every corpus of that name: the splits of a folder or of the embedded corpus, else the corpus itself, by its name."""
+    """Reads every split of a folder or of the embedded corpus, by split; else the one corpus, by its name."""
     from anyner.corpora.reading import is_corpus_folder, read_splits
 
     embedded, folder = _embedded(name), Path(name)
@@ -62,22 +62,22 @@ def read_parts(name: str, format: str | None = None) -> dict[str, Corpus]:  # no
 
 
 def recipe_data(name: str) -> dict[str, Any]:
-    """The `data` of a recipe that trains on the corpus of that name."""
+    """The `data` section of a recipe that trains on the corpus of that name."""
     embedded = _embedded(name)
     if embedded is None and Path(name).is_file():
         raise AnynerError(
-            f"--data {name}: is a file: give a folder with files train.* and dev.*, "
-            "or with train.* alone and --set data.held_out=0.1, which takes dev from it"
+            f"--data {name}: is a file: give a folder with train.* and dev.*, "
+            "or one with only train.* and --set data.held_out=0.1, which takes dev from it"
         )
     if embedded is None:
         return {"folder": name}
     if embedded.split:
-        raise AnynerError(f"--data {name}: a training takes train and dev of the embedded corpus: leave ':{embedded.split}' out")
+        raise AnynerError(f"--data {name}: training uses train and dev of the embedded corpus: remove ':{embedded.split}'")
     return {"synthetic": {"contiguous": embedded.contiguous}}
 
 
-def tell_problems(problems: Sequence[Problem]) -> None:
-    """How many there are, and the first of them, equal ones as one, on stderr."""
+def print_problems(problems: Sequence[Problem]) -> None:
+    """Prints their number and the first few to stderr, equal ones grouped."""
     from anyner.corpora.corpus import grouped
 
     if not problems:
@@ -91,8 +91,8 @@ def tell_problems(problems: Sequence[Problem]) -> None:
         say(f"  and {rest} more: anyner inspect --problems lists them", err=True)
 
 
-def check_there(name: str) -> None:
-    """Refuses a name that stands for nothing: neither stdin nor the embedded corpus, a file or a folder."""
+def check_exists(name: str) -> None:
+    """Raises an error unless the name is stdin, the embedded corpus, or an existing file or folder."""
     if name != "-" and _embedded(name) is None and not Path(name).exists():
         raise AnynerError(f"{name}: no such file or folder")
 

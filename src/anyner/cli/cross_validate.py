@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from anyner.cli.choices import ChangesOption, QuietOption, listening
-from anyner.cli.output import say, tell_nothing_learned
+from anyner.cli.output import say, warn_nothing_learned
 
 
 def cross_validate(
@@ -24,10 +24,10 @@ def cross_validate(
 ) -> None:
     """Train K folds; write out-of-fold predictions (soft labels) and the best epoch and thresholds.
 
-    Splits the documents of train and dev into folds. Each fold is predicted by a model trained on the others. DIR gets
-    soft_labels.jsonl, for data.soft_labels of any recipe, and refit.json, for anyner train --refit-from DIR, which trains
-    on train and dev together. Folds share the GPUs there are; on several machines start one call for each --fold, then
-    one without it. An interrupted call continues when you repeat it.
+    Splits the documents of train and dev into folds. Each fold is predicted by a model trained on the others. Writes to
+    DIR: soft_labels.jsonl, for data.soft_labels of any recipe, and refit.json, for anyner train --refit-from DIR, which
+    trains on train and dev together. Folds share the available GPUs. To use several machines, run the command once for
+    each --fold, then once without it. Repeat an interrupted command to continue.
 
     \b
     Examples:
@@ -58,4 +58,4 @@ def cross_validate(
         f"soft labels for {result.documents:,} documents ({result.entities:,} entities)"
     )
     if not result.score.correct:
-        tell_nothing_learned()
+        warn_nothing_learned()

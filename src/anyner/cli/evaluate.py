@@ -1,4 +1,4 @@
-"""`anyner evaluate`: a model measured on a corpus."""
+"""`anyner evaluate`: the scores of a model on a corpus."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def evaluate(
     *,
     format: FormatOption = None,  # noqa: A002
     train: Annotated[
-        str | None, typer.Option(metavar="CORPUS", help="The training corpus: entities seen in it get their own score.")
+        str | None, typer.Option(metavar="CORPUS", help="The training corpus: score seen and unseen entities separately.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="All scores as JSON, from 0 to 1.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all scores as JSON, from 0 to 1.")] = False,
     output: Annotated[Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write here instead of stdout.")] = None,
     report: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write an HTML page with all scores, charts and errors as well.")
+        Path | None, typer.Option(metavar="FILE", help="Also write an HTML page with all scores, charts and errors.")
     ] = None,
-    errors: Annotated[bool, typer.Option("--errors", help="List every error, one a line; in the JSON with --json.")] = False,
+    errors: Annotated[bool, typer.Option("--errors", help="List every error, one per line; with --json, in the JSON.")] = False,
     overlap: OverlapOption = None,
     threshold: ThresholdOption = None,
     option: CallOption = None,
@@ -54,7 +54,7 @@ def evaluate(
 ) -> None:
     """Score a model on a corpus.
 
-    Strict F1 first, then softer scores, averages, labels, slices and causes of errors.
+    Prints strict F1, then relaxed scores, averages, scores by label and slice, and causes of errors.
 
     \b
     Examples:
@@ -70,7 +70,7 @@ def evaluate(
     choices = call_choices(threshold, option, overlap)
     gold = read_corpus(corpus, format)
     if not gold.documents:
-        raise AnynerError(f"{corpus}: holds no document to score on")
+        raise AnynerError(f"{corpus}: has no documents to score on")
     seen = read_corpus(train, split="train") if train else None
 
     from anyner.api import evaluate as evaluate_model
@@ -78,7 +78,7 @@ def evaluate(
     from anyner.evaluation.slices import surface_forms
 
     recognizer = load_model(model, device, threads, runtime)
-    _tell_unknown_labels(gold, recognizer.config.labels)
+    _print_unknown_labels(gold, recognizer.config.labels)
     measured = evaluate_model(
         recognizer,
         gold,
@@ -104,7 +104,7 @@ def _with_printable_labels(measured: Evaluation) -> Evaluation:
     return replace(measured, labels={printable(label): score for label, score in measured.labels.items()})
 
 
-def _tell_unknown_labels(gold: Corpus, known: Collection[str]) -> None:
+def _print_unknown_labels(gold: Corpus, known: Collection[str]) -> None:
     unknown = Counter(e.label for document in gold for e in document.entities if e.label not in known)
     if unknown:
         named = ", ".join(f"{label} ({count})" for label, count in unknown.most_common())

@@ -1,4 +1,4 @@
-"""`anyner export`: the graph of a model, for prediction without torch."""
+"""`anyner export`: the ONNX graph of a model, for prediction without torch."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from anyner.cli.output import say
 
 
 def export(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A folder, or a bundled name.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model folder or a bundled name.")],
     *,
-    corpus: Annotated[str | None, typer.Option(metavar="CORPUS", help=f"What to check it on. {CORPUS_HELP}")] = None,
-    most: Annotated[int, typer.Option("--most", min=1, metavar="N", help="Documents of it that are read.")] = 200,
-    int8: Annotated[bool, typer.Option("--int8", help="Add a graph in int8 as well: faster, nearly the same.")] = False,
+    corpus: Annotated[str | None, typer.Option(metavar="CORPUS", help=f"Corpus to check the graph on. {CORPUS_HELP}")] = None,
+    most: Annotated[int, typer.Option("--most", min=1, metavar="N", help="Maximum number of documents to check.")] = 200,
+    int8: Annotated[bool, typer.Option("--int8", help="Also add an int8 graph: faster, with nearly the same results.")] = False,
 ) -> None:
-    """Add the graph of a model to its folder, for prediction without torch.
+    """Export a model to ONNX, into its own folder, for prediction without torch.
 
-    The graph is checked against torch on the dev documents of the model's recipe, or on a corpus: the same entities, scores
-    within 0.0001, whatever the batch. If they differ there is no graph, and the exit code is 1. A graph in int8 must keep F1
-    within 0.2 points on these documents.
+    The ONNX graph is checked against torch on the dev documents of the model's recipe, or on --corpus: it must find the same
+    entities, with scores within 0.0001, whatever the batch. If not, the graph is removed and the exit code is 1. An int8
+    graph may lose at most 0.2 points of F1 on these documents.
 
     \b
     Examples:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 def info(
     model: Annotated[str | None, typer.Argument(metavar="MODEL", help="A folder, bundled name or hub id.")] = None,
 ) -> None:
-    """Show this installation, or a model.
+    """Show details of this installation, or of a model.
 
-    Versions and devices; for a model its labels, settings and dev scores.
+    Without MODEL: versions and devices. With MODEL: its labels, settings and dev scores.
 
     \b
     Examples:
@@ -51,7 +51,7 @@ def _installation() -> list[tuple[str, object]]:
 
 
 def _torch() -> list[tuple[str, object]]:
-    """What models in torch run with, where it is installed."""
+    """Versions and devices of torch, if it is installed."""
     from importlib.metadata import version
 
     try:
@@ -99,7 +99,7 @@ def _calibration(calibration: Calibration | None) -> list[tuple[str, object]]:
 
 
 def _figures(folder: Path) -> list[tuple[str, object]]:
-    """What the card says of the run; nothing when the folder has no metrics."""
+    """Dev scores and epochs of the training run; nothing if the folder has no metrics."""
     from anyner.storage.files import METRICS
 
     path = folder / METRICS
@@ -110,8 +110,8 @@ def _figures(folder: Path) -> list[tuple[str, object]]:
         dev, training = metrics["dev"], metrics.get("training")
         epoch = f"{training['best_epoch'] + 1} of {training['epochs']}" if training else "the training is not finished"
         if dev is None:
-            return [("dev", "trained as well"), ("epoch", epoch)]
+            return [("dev", "used for training"), ("epoch", epoch)]
         scores = " / ".join(f"{100 * dev[key]:.2f}" for key in ("precision", "recall", "f1"))
         return [("dev P / R / F1", scores), ("dev documents", metrics["documents"]), ("best epoch", epoch)]
     except (ValueError, KeyError, TypeError):
-        raise AnynerError(f"{path}: not the figures of a training") from None
+        raise AnynerError(f"{path}: not the metrics of a training run") from None

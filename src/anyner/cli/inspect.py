@@ -1,4 +1,4 @@
-"""`anyner inspect`: what is in a corpus, what is wrong with it, and what each architecture could not express of it."""
+"""`anyner inspect`: what is in a corpus, what is wrong with it, and which entities each architecture cannot express."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SHOWN_MISALIGNED = 5
 
 @dataclass(frozen=True, slots=True)
 class _Reach:
-    """What the default settings of one architecture could not express, and why."""
+    """What one architecture cannot express with its default settings, and why."""
 
     shapes: tuple[str, ...]
     unreachable: int
@@ -56,11 +56,11 @@ def inspect(
         SplitterName, typer.Option(metavar="NAME", help="How to split text into words: unicode, whitespace, thai or cjk.")
     ] = "unicode",
     problems: Annotated[bool, typer.Option("--problems", help="List every problem, not only the first ten.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Show what is in a corpus, and what is wrong with it.
 
-    Statistics, labels, problems, entities not on word boundaries, and entities that each architecture cannot express.
+    Prints statistics, labels, problems, entities not on word boundaries, and entities that each architecture cannot express.
 
     \b
     Examples:
@@ -92,13 +92,13 @@ def _look(name: str, corpus: Corpus, splitter: SplitterName) -> _Found:
 
 
 def _reach(in_words: list[tuple[WordEntity, ...]]) -> dict[str, _Reach]:
-    """Of each architecture. No encoder is known here: a word counts as one piece."""
+    """The reach of each architecture. There is no encoder here: a word counts as one piece."""
     from anyner.architectures.registry import config_class, names
 
     reach = {}
     for name in names():
         kind = config_class(name)
-        config = kind.of({"fragments": True} if "fragments" in kind.model_fields else {}, name)  # as a training would choose
+        config = kind.of({"fragments": True} if "fragments" in kind.model_fields else {}, name)  # as training would choose
         found = (config.unreachable(own, [1] * (max(e.last for e in own) + 1)) for own in in_words if own)
         reasons = Counter(reason for reasons in found for reason in reasons if reason)
         reach[name] = _Reach(tuple(sorted(config.shapes())), reasons.total(), dict(reasons.most_common()))
@@ -149,7 +149,7 @@ def _reach_table(found: _Found) -> str:
 
 
 def _block(heading: str, lines: Sequence[tuple[str, int]], shown: int | None) -> str:
-    """A heading with a number, and the first lines; each stands for so many."""
+    """A heading with the total, and the first lines; each line comes with its count."""
     left_out = sum(count for _, count in lines[shown:]) if shown else 0
     more = [f"  and {left_out:,} more: --problems lists them"] if left_out else []
     number = sum(count for _, count in lines)

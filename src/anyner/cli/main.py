@@ -1,4 +1,4 @@
-"""The command line: `anyner COMMAND`. A command is imported when it is named, what is heavy (torch above all) when it runs."""
+"""The command line: `anyner COMMAND`. Commands are imported when called; heavy libraries, above all torch, when needed."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from anyner import __version__
 from anyner.errors import AnynerError, printable
 
 _INTERRUPTED, _PIPE_CLOSED = 130, 141
-"""Exit codes as a shell gives them for the signals INT and PIPE."""
+"""Exit codes that a shell reports for SIGINT and SIGPIPE."""
 
 
 _EXTRAS = {"fastapi": "serve", "uvicorn": "serve"} | dict.fromkeys(
     ("torch", "transformers", "accelerate", "scipy", "filelock", "onnx", "onnx_ir", "onnxscript"), "train"
 )
-"""What prediction on a CPU does without, and the extra that installs it."""
+"""Libraries that prediction on a CPU does not need, and the extra that installs each."""
 
 COMMANDS = {
     "predict": "Find entities in texts.",
-    "train": "Train a model; the best epoch on dev is kept.",
+    "train": "Train a model and keep the best epoch on dev.",
     "pretrain": "Continue pre-training an encoder on your texts (masked language modelling).",
     "cross-validate": "Train K folds; write out-of-fold predictions (soft labels) and the best epoch and thresholds.",
     "evaluate": "Score a model on a corpus.",
     "compare": "Compare two models, or two files of predictions, on a corpus.",
-    "calibrate": "Calibrate scores to probabilities, and choose thresholds for F1, a precision or a recall.",
-    "export": "Add the graph of a model to its folder, for prediction without torch.",
+    "calibrate": "Calibrate scores to probabilities and choose thresholds for F1, precision or recall.",
+    "export": "Export a model to ONNX, into its own folder, for prediction without torch.",
     "push": "Upload a model to the Hugging Face Hub.",
     "serve": "Serve models over HTTP.",
     "inspect": "Show what is in a corpus, and what is wrong with it.",
     "convert": "Write a corpus in another format.",
     "models": "List the models that come with this installation.",
-    "info": "Show this installation, or a model.",
+    "info": "Show details of this installation, or of a model.",
 }
-"""Every command is the function of its name in the file of its name; the list is shown without importing any."""
+"""Each command is the function of that name in the module of that name; listing them imports none."""
 
 
 class CommandGroup(TyperGroup):
-    """All commands. An error of the user is one line on stderr, a bug a traceback."""
+    """All commands. A user error prints one line on stderr, a bug a traceback."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -101,7 +101,7 @@ def _stop(message: str, code: int = 1) -> NoReturn:
 
 
 def _forget_stdout() -> None:
-    # Python flushes stdout once more on its way out, and would complain about the closed pipe then.
+    # Python flushes stdout again at exit, and would complain about the closed pipe.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
 
@@ -136,5 +136,5 @@ def main(
 def run() -> None:
     """The entry point: exit code 0, 1 after an error, 2 after a usage error, 130 after Ctrl-C, 143 after SIGTERM."""
     if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")  # a name that is not UTF-8 must not end a run
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")  # a name that is not UTF-8 must not abort a run
     app(prog_name="anyner")

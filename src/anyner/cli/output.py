@@ -1,4 +1,4 @@
-"""Where results go: stdout, or a file that is there whole or not at all; messages, tables and the count of documents."""
+"""Output: results on stdout or in a file that is written atomically; messages, tables and a progress counter."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from anyner.document import Document
 
 _SECONDS_BETWEEN_COUNTS = 0.5
-_NOT_UNICODE = "backslashreplace"  # a lone surrogate, as of a file name that is not UTF-8, is no reason to lose a run
+_NOT_UNICODE = "backslashreplace"  # a lone surrogate, e.g. from a file name that is not UTF-8, must not abort a run
 
 
 def say(line: str, err: bool = False) -> None:
-    """Prints one line, whatever the names in it hold."""
+    """Prints one line, with unprintable characters escaped."""
     typer.echo(printable(line), err=err)
 
 
 def check_writable(path: Path, inputs: Iterable[str | Path] = ()) -> None:
-    """Refuses, before any work is done, a path that cannot become a file, or that would replace what the command reads."""
+    """Raises an error, before any work is done, if the path is a folder or would overwrite an input."""
     if path.is_dir():
         raise AnynerError(f"{path}: cannot be written: it is a folder")
     if path.is_file():
@@ -37,19 +37,19 @@ def check_writable(path: Path, inputs: Iterable[str | Path] = ()) -> None:
 
 
 def check_page(path: Path, inputs: Iterable[str | Path] = ()) -> None:
-    """The same for a page."""
+    """Like `check_writable`, for an HTML report."""
     check_writable(path, inputs)
     if path.suffix.lower() not in (".html", ".htm"):
-        raise AnynerError(f"{path}: the report is a page: its name must end in .html")
+        raise AnynerError(f"{path}: the report is an HTML page: its name must end in .html")
 
 
 def is_device(path: Path) -> bool:
-    """Whether it is there and is neither a file nor a folder: a pipe, a terminal."""
+    """Whether it exists and is neither a file nor a folder, e.g. a pipe or a terminal."""
     return path.exists() and not path.is_file() and not path.is_dir()
 
 
 def write_out(path: Path | None, write: Callable[[TextIO], object]) -> None:
-    """Lets `write` fill stdout, or a file that replaces `path` only when it is whole, packed if its name ends in .gz or .xz."""
+    """Calls `write` with stdout, or with a file that replaces `path` once complete, compressed if its name ends in .gz or .xz."""
     from anyner.corpora.textfiles import packing
     from anyner.storage.files import write_whole
 
@@ -72,7 +72,7 @@ def write_out(path: Path | None, write: Callable[[TextIO], object]) -> None:
 
 
 class Progress:
-    """How far a run is and how fast, on stderr; it is wiped out at the end."""
+    """A progress counter on stderr, with the rate; wiped at the end."""
 
     def __init__(self, show: bool) -> None:
         self._show = show
@@ -81,7 +81,7 @@ class Progress:
         self._first = (0, 0.0, self._began)
 
     def words(self, number: int) -> None:
-        """Words read so far: a single document may take hours."""
+        """Sets the number of words read so far: a single document may take hours."""
         self._words = number
         self._tell()
 
@@ -96,7 +96,7 @@ class Progress:
             self.wipe()
 
     def share(self, documents: int, share: float) -> None:
-        """Documents that are done, and how much of the input that is, of 1."""
+        """Sets the number of documents done and the share of the input read, from 0 to 1."""
         if not self._documents:
             self._first = (documents, share, time.monotonic())
         self._documents = documents
@@ -104,10 +104,10 @@ class Progress:
             return
         first, before, began = self._first
         rate = (documents - first) / max(self._shown - began, 1e-9)
-        told = f"{documents:,} documents, {share:.0%}, {rate:,.0f} a second"
+        line = f"{documents:,} documents, {share:.0%}, {rate:,.0f} a second"
         if share > before:
-            told += f", {timedelta(seconds=round((1 - share) / (share - before) * (self._shown - began)))} left"
-        print(f"\r{told}\x1b[K", end="", file=sys.stderr, flush=True)
+            line += f", {timedelta(seconds=round((1 - share) / (share - before) * (self._shown - began)))} left"
+        print(f"\r{line}\x1b[K", end="", file=sys.stderr, flush=True)
 
     def wipe(self) -> None:
         if self._shown > self._began:
@@ -129,12 +129,12 @@ class Progress:
         print(f"\r{read}, {number / (now - self._began):,.0f} {of}a second\x1b[K", end="", file=sys.stderr, flush=True)
 
 
-def tell_nothing_learned() -> None:
+def warn_nothing_learned() -> None:
     say("anyner: nothing was learned (F1 is 0): check the data with anyner inspect, or train longer", err=True)
 
 
 def table(rows: Sequence[Sequence[str | int]]) -> str:
-    """Aligned columns under the headings of the first row: numbers to the right, text to the left."""
+    """Aligned columns, the first row as header: numbers right-aligned, text left-aligned."""
     cells = [[f"{cell:,}" if isinstance(cell, int) else printable(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     right = [any(isinstance(row[place], int) for row in rows[1:]) for place in range(len(widths))]
@@ -149,7 +149,7 @@ def table(rows: Sequence[Sequence[str | int]]) -> str:
 
 
 def listing(rows: Iterable[tuple[str, object]]) -> str:
-    """Names and values, one pair a line, the values aligned."""
+    """Names and values, one pair per line, with the values aligned."""
     pairs = [(printable(name), f"{value:,}" if isinstance(value, int) else printable(str(value))) for name, value in rows]
     width = max((len(name) for name, _ in pairs), default=0)
     return "\n".join(f"{name.ljust(width)}  {value}".rstrip() for name, value in pairs)

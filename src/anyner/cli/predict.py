@@ -1,4 +1,4 @@
-"""`anyner predict`: from texts to entities."""
+"""`anyner predict`: find entities in texts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from anyner.cli.choices import (
     call_choices,
     load_model,
 )
-from anyner.cli.corpus import tell_problems
+from anyner.cli.corpus import print_problems
 from anyner.cli.output import Progress, check_writable, is_device, say, write_out
 from anyner.errors import AnynerError, json_text
 
@@ -38,23 +38,23 @@ if TYPE_CHECKING:
 OutputFormat = Literal["text", "jsonl", "parquet", "brat", "html", "svg"]
 _BY_ENDING = {".txt": "text", ".jsonl": "jsonl", ".parquet": "parquet", ".html": "html", ".htm": "html", ".svg": "svg"}
 _WorkersOption = Annotated[
-    int | None, typer.Option(min=1, metavar="N", help="CPU processes, one thread each unless --threads says more.")
+    int | None, typer.Option(min=1, metavar="N", help="Number of CPU processes, with one thread each unless --threads is given.")
 ]
 _DevicesOption = Annotated[
-    str | None, typer.Option(metavar="A,B,…", help="A process on each of these devices, as in cuda:0,cuda:1.")
+    str | None, typer.Option(metavar="A,B,…", help="Run one process on each of these devices, e.g. cuda:0,cuda:1.")
 ]
 _RayOption = Annotated[
     str | None,
-    typer.Option(metavar="ADDRESS", help="Predict on a Ray cluster, with --workers actors; local: on one of this machine alone."),
+    typer.Option(metavar="ADDRESS", help="Predict on a Ray cluster with --workers actors; local starts one on this machine."),
 ]
 _IN_PARTS = ("jsonl", "parquet")
-"""Formats of files that are written in parts, so that a run which was stopped can go on."""
+"""Formats that are written in parts, so that an interrupted run can be resumed."""
 _WIDTH_OF_FILES = 100
-_FILE_ENDINGS = (".txt", ".jsonl", ".parquet", ".json", ".conll", ".ann", ".spacy", ".parquet", ".tsv", ".xml", ".gz", ".xz")
+_FILE_ENDINGS = (".txt", ".jsonl", ".parquet", ".json", ".conll", ".ann", ".spacy", ".tsv", ".xml", ".gz", ".xz")
 
 
 def predict(
-    text: Annotated[str | None, typer.Argument(metavar="TEXT|-", help="One text; - reads it from stdin.")] = None,
+    text: Annotated[str | None, typer.Argument(metavar="TEXT|-", help="One text, or - to read it from stdin.")] = None,
     *,
     files: Annotated[
         list[str] | None,
@@ -66,14 +66,14 @@ def predict(
         str | None, typer.Option("-m", "--model", metavar="MODEL", help="A folder, bundled name or hub id. Default: general-en.")
     ] = None,
     format: Annotated[  # noqa: A002
-        OutputFormat | None, typer.Option(help="Default: by the ending of OUT, else text (a drawing).")
+        OutputFormat | None, typer.Option(help="Output format. Default: by the ending of OUT, else text (a drawing).")
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", metavar="OUT", help="A file, compressed if it ends in .gz or .xz; for brat a new folder."),
     ] = None,
-    lines: Annotated[bool, typer.Option("--lines", help="Every line of stdin or of a .txt file is a document.")] = False,
-    column: Annotated[str, typer.Option(metavar="NAME", help="The column of texts of a .parquet file.")] = "text",
+    lines: Annotated[bool, typer.Option("--lines", help="Read every line of stdin or of a .txt file as a document.")] = False,
+    column: Annotated[str, typer.Option(metavar="NAME", help="The text column of a .parquet file.")] = "text",
     overlap: OverlapOption = None,
     threshold: ThresholdOption = None,
     option: CallOption = None,
@@ -81,7 +81,7 @@ def predict(
     threads: ThreadsOption = None,
     runtime: RuntimeOption = "auto",
     batch_tokens: Annotated[
-        int | None, typer.Option(min=64, metavar="N", help="Most pieces in a batch, padding included.")
+        int | None, typer.Option(min=64, metavar="N", help="Maximum number of pieces in a batch, including padding.")
     ] = None,
     workers: _WorkersOption = None,
     devices: _DevicesOption = None,
@@ -99,7 +99,7 @@ def predict(
       anyner predict -i notes/ -i more.parquet -o found.jsonl.gz --workers 8
       anyner predict -i notes.parquet -o found.parquet --ray auto --workers 64
 
-    Files of any size become .jsonl or .parquet; a run that was stopped goes on when it is given again.
+    Files of any size can be written to .jsonl or .parquet; repeat an interrupted command to continue.
     """
     _check_source(text, files or [])
     chosen = _checked_target(format, output, files or [])
@@ -116,35 +116,35 @@ def predict(
     from anyner.cli.texts import Files, documents_of
     from anyner.inference.streaming import UnknownWordsWarning
 
-    mixed = output is None and sys.stdout.isatty()  # results on the same screen would be torn apart by a counter
+    mixed = output is None and sys.stdout.isatty()  # a counter would garble results on the same screen
     progress = Progress(show=sys.stderr.isatty() and not mixed)
     given = Files(files or (), lines=lines, context=recognizer.config.text.context, column=column)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnknownWordsWarning)  # told at the end, in one line of our own
+        warnings.simplefilter("ignore", UnknownWordsWarning)  # reported in one line at the end
         if parts_of is not None:
-            again = partial(load_model, model, threads=threads or (1 if workers or ray else None), runtime=runtime)
-            where: _Where = _Here(recognizer, given, processes, again)
+            load = partial(load_model, model, threads=threads or (1 if workers or ray else None), runtime=runtime)
+            backend: _Backend = _LocalBackend(recognizer, given, processes, load)
             if ray is not None:
-                where = _OnRay(ray, given, workers, threads or 1, device or "cpu", again)
-            _write_parts(recognizer, given, parts_of, chosen, choices, progress=progress, where=where)
+                backend = _RayBackend(ray, given, workers, threads or 1, device or "cpu", load)
+            _write_parts(recognizer, given, parts_of, chosen, choices, progress=progress, backend=backend)
         else:
             documents = recognizer.stream(documents_of(text, given, lines), progress=progress.words, **choices)
             _write(_watched(progress.counted(documents)), chosen, output)
-    tell_problems(given.problems)
+    print_problems(given.problems)
 
 
-_Told = Callable[["Done", float], object]
-"""Hears what is done so far, and how much of the input that is."""
+_OnProgress = Callable[["Done", float], object]
+"""Called with what is done so far and the share of the input read."""
 
 
-class _Where(Protocol):
-    """Predicts all chunks, and makes the output of their parts."""
+class _Backend(Protocol):
+    """Predicts all chunks and joins their parts into the output."""
 
     @property
     def gpus(self) -> int:
-        """Of a cluster: on them a run is another one than on the runtime of the model that was loaded here."""
+        """GPUs of a Ray actor. They identify a run, as the model loaded here may have another runtime."""
 
-    def run(self, parts: Parts, work: Work, told: _Told) -> Done: ...
+    def run(self, parts: Parts, work: Work, on_progress: _OnProgress) -> Done: ...
 
 
 def _write_parts(
@@ -155,9 +155,9 @@ def _write_parts(
     choices: Mapping[str, Any],
     *,
     progress: Progress,
-    where: _Where,
+    backend: _Backend,
 ) -> None:
-    """Predicts files in chunks, on one output."""
+    """Predicts files in chunks and writes one output."""
     from anyner.bulk.forms import Form, JsonLines, Parquet
     from anyner.bulk.parts import Parts
     from anyner.bulk.run import run_identity
@@ -168,92 +168,92 @@ def _write_parts(
         PARQUET.check_installed()
     packed = output.suffix.lower() if output.suffix.lower() in (".gz", ".xz") else ""
     form: Form = Parquet() if chosen == "parquet" else JsonLines(packed)
-    settings = {**choices, "gpus": where.gpus} if where.gpus else choices
+    settings = {**choices, "gpus": backend.gpus} if backend.gpus else choices
     parts = Parts(output, run_identity(recognizer, files.identity, form.name + packed, settings))
     if number := len(parts):
-        say(f"{output}: goes on with the unfinished output of an earlier run ({number} parts)", err=True)
+        say(f"{output}: resuming an unfinished run ({number} parts are done)", err=True)
     began = time.monotonic()
     try:
-        done = where.run(parts, Work(form, choices), lambda so_far, share: progress.share(so_far.documents, share))
+        done = backend.run(parts, Work(form, choices), lambda so_far, share: progress.share(so_far.documents, share))
     except AnynerError:
-        parts.remove_if_empty()  # bad input is mended and read again, and is then another run's
+        parts.remove_if_empty()  # corrected input is another run
         raise
     progress.wipe()
-    _tell_unread(done.documents, done.short, done.unknown, done.coverage)
+    _print_unread(done.documents, done.short, done.unknown, done.coverage)
     seconds = time.monotonic() - began
     say(f"{done.documents:,} documents in {seconds:,.0f} s -> {output}", err=True)
 
 
 @dataclass(frozen=True, slots=True)
-class _Here:
-    """By processes on these devices, or by this one."""
+class _LocalBackend:
+    """Predicts in one process for each device, or in this process."""
 
     recognizer: Recognizer
     files: Files
     processes: Sequence[str | None]
-    again: Callable[[str | None], Recognizer]
+    load: Callable[[str | None], Recognizer]
     """Loads the model on a device."""
     gpus: int = 0
 
-    def run(self, parts: Parts, work: Work, told: _Told) -> Done:
+    def run(self, parts: Parts, work: Work, on_progress: _OnProgress) -> Done:
         from anyner.bulk.run import predict_chunks
 
         return predict_chunks(
-            self.files.chunks(), parts, work.form, partial(self._do, work), lambda so_far: told(so_far, self.files.share)
+            self.files.chunks(), parts, work.form, partial(self._do, work), lambda so_far: on_progress(so_far, self.files.share)
         )
 
     def _do(self, work: Work, tasks: Iterable[Task]) -> Iterator[Done]:
         from anyner.bulk.workers import in_processes, in_this_process
 
         if self.processes:
-            return in_processes(self.recognizer, self.again, work, tasks, self.processes)
+            return in_processes(self.recognizer, self.load, work, tasks, self.processes)
         return in_this_process(self.recognizer, work, tasks)
 
 
 @dataclass(frozen=True, slots=True)
-class _OnRay:
+class _RayBackend:
     address: str
     files: Files
     workers: int | None
     threads: int
     device: str
-    again: Callable[[str | None], Recognizer]
+    load: Callable[[str | None], Recognizer]
 
     @property
     def gpus(self) -> int:
         return int(self.device != "cpu")
 
-    def run(self, parts: Parts, work: Work, told: _Told) -> Done:
+    def run(self, parts: Parts, work: Work, on_progress: _OnProgress) -> Done:
         from anyner.cluster.ray import Actors, connected, predict_files
 
         actors = Actors(self.workers, self.threads, self.gpus)
         with connected(self.address, actors):
-            load = partial(self.again, actors.device)
-            done, problems = predict_files(self.files, parts, work, load, actors=actors, told=told)
+            load = partial(self.load, actors.device)
+            done, problems = predict_files(self.files, parts, work, load, actors=actors, on_progress=on_progress)
         self.files.problems += problems
         return done
 
 
 def _processes(workers: int | None, devices: str | None, chosen: str, output: Path | None, ray: str | None) -> list[str | None]:
-    """The devices of the processes that predict, None being a CPU; none for this process."""
+    """The device of each worker process, None for a CPU; empty to predict in this process."""
     if (workers or devices or ray) and output is None:
-        raise AnynerError("--workers, --devices and --ray: give -i FILE and -o OUT.jsonl or OUT.parquet")
+        raise AnynerError("--workers, --devices and --ray need -i FILE and -o OUT.jsonl or OUT.parquet")
     if (workers or ray) and devices:
-        raise typer.BadParameter("--devices goes with neither --workers nor --ray")
+        raise typer.BadParameter("--devices cannot be combined with --workers or --ray")
     if chosen == "parquet" and output is None:
-        raise AnynerError("--format parquet: give -i FILE and -o OUT.parquet")
+        raise AnynerError("--format parquet needs -i FILE and -o OUT.parquet")
     return [None] * workers if workers else [*devices.split(",")] if devices else []
 
 
 def _absolute(name: str) -> str:
-    """A name that means the same in the processes of a cluster, which have other working folders."""
+    """The absolute path of an existing file: processes of a cluster have other working directories."""
     return str(Path(name).resolve()) if Path(name).exists() else name
 
 
 def _check_labels(labels: Iterable[str], chosen: str) -> None:
     blank = next((label for label in labels if len(label.split()) > 1), None)
     if chosen == "brat" and blank is not None:
-        raise AnynerError(f"brat cannot hold the model's label {blank!r}, for the white space in it: choose another format")
+        raise AnynerError(f"brat cannot hold the model's label {blank!r}, which contains white space: choose another format")
 
 
 def _check_source(text: str | None, files: list[str]) -> None:
@@ -261,26 +261,26 @@ def _check_source(text: str | None, files: list[str]) -> None:
         raise typer.BadParameter("give one TEXT, - for stdin, or -i FILE (once for each file)")
     if text is not None and _names_a_file(text):
         what = "folder" if Path(text).is_dir() else "file"
-        raise AnynerError(f"{text} names a {what}: give -i {text} to read it, or - and the name on stdin if it is the text")
+        raise AnynerError(f"{text} names a {what}: give -i {text} to read it, or - and the text on stdin if it is one")
     if files.count("-") > 1:
         raise typer.BadParameter("stdin can be read only once")
 
 
 def _names_a_file(text: str) -> bool:
-    """Whether a path was given without -i: its letters would be read as a text, which nobody wants."""
+    """Whether a path was given without -i, which would be read as a text."""
     if len(text.split()) != 1:
         return False
-    # Unlike Path.is_file this also answers for names that are too long to be one.
+    # Unlike Path.exists, this does not fail on names that are too long.
     return os.path.exists(text) or text.lower().endswith(_FILE_ENDINGS)  # noqa: PTH110
 
 
 def _checked_target(chosen: str | None, output: Path | None, files: list[str]) -> str:
-    """The format to write, once it is clear that it can be written there."""
+    """The output format, after a check that it can be written there."""
     if chosen == "brat":
         if output is None:
             raise AnynerError("--format brat writes a folder: name it with -o FOLDER")
         if output.exists() and (not output.is_dir() or any(output.iterdir())):
-            raise AnynerError(f"{output}: brat is written to a new or empty folder, and this is not one")
+            raise AnynerError(f"{output}: brat needs a new or empty folder to write to")
     elif output is not None:
         check_writable(output, files)
         if chosen is None and (output.suffix.lower() in _BY_ENDING or not is_device(output)):
@@ -291,7 +291,7 @@ def _checked_target(chosen: str | None, output: Path | None, files: list[str]) -
 
 
 def _watched(documents: Iterable[Document]) -> Iterator[Document]:
-    """The documents. Whoever does not look at their fields hears at the end how many were not read well."""
+    """Yields the documents, then prints how many could not be read well."""
     from anyner.inference.streaming import mostly_unknown
 
     number, short, unknown, least = 0, 0, 0, 1.0
@@ -301,10 +301,10 @@ def _watched(documents: Iterable[Document]) -> Iterator[Document]:
         least = min(least, document.coverage)
         unknown += mostly_unknown(document)
         yield document
-    _tell_unread(number, short, unknown, least)
+    _print_unread(number, short, unknown, least)
 
 
-def _tell_unread(number: int, short: int, unknown: int, least: float) -> None:
+def _print_unread(number: int, short: int, unknown: int, least: float) -> None:
     if short:
         say(f"{short} documents have words too long to be read whole (coverage {100 * least:.2f} % at least)", err=True)
     if unknown:
@@ -344,7 +344,7 @@ def _write_svg(documents: Iterable[Document], file: TextIO) -> None:
 
 
 def _flushed(documents: Iterable[Document], file: TextIO) -> Iterator[Document]:
-    """The documents; what was written of one is on its way before the next is waited for."""
+    """Yields the documents, and flushes what was written of one before waiting for the next."""
     for document in documents:
         yield document
         file.flush()

@@ -14,7 +14,7 @@ from anyner.cli.output import say
 def pretrain(
     recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="The recipe with the encoder and the training texts.")],
     texts: Annotated[
-        list[str] | None, typer.Argument(metavar="TEXTS", help="More texts: text files, folders of them, or corpora.")
+        list[str] | None, typer.Argument(metavar="TEXTS", help="Additional texts: text files, folders of them, or corpora.")
     ] = None,
     *,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Output folder of the encoder.")],
@@ -25,7 +25,7 @@ def pretrain(
     """Continue pre-training an encoder on your texts (masked language modelling).
 
     Needs no annotation. It helps where your texts differ from what the encoder was trained on, e.g. biomedical text.
-    Texts of dev and test are not read. Trainings then start from DIR. An interrupted call continues when you repeat it.
+    Texts of dev and test are not read. Then train with encoder.source=DIR. Repeat an interrupted command to continue.
 
     \b
     Examples:

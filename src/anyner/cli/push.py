@@ -12,20 +12,20 @@ from anyner.errors import AnynerError
 
 
 def push(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The folder of a model.")],
-    name: Annotated[str, typer.Argument(metavar="OWNER/NAME", help="The repository, which is made if it is not there.")],
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="The model folder.")],
+    name: Annotated[str, typer.Argument(metavar="OWNER/NAME", help="The repository; created if it does not exist.")],
     *,
     public: Annotated[bool, typer.Option("--public", help="Make a new repository public. Default: private.")] = False,
     license: Annotated[  # noqa: A002
         str | None, typer.Option(metavar="ID", help="Licence of the model, as the hub names it: apache-2.0, mit, other …")
     ] = None,
     language: Annotated[
-        list[str] | None, typer.Option(metavar="CODE", help="Language of the texts it reads, as in en. Repeatable.")
+        list[str] | None, typer.Option(metavar="CODE", help="Language of the texts it reads, e.g. en. Repeatable.")
     ] = None,
 ) -> None:
     """Upload a model to the Hugging Face Hub.
 
-    Only the files of the model, its card, metrics and recipe are sent, in one commit. Log in first with `hf auth login`, or set
+    Uploads only the model files, its card, metrics and recipe, in one commit. Log in first with `hf auth login`, or set
     HF_TOKEN. `anyner.load("owner/name")` then loads it.
 
     \b
@@ -36,7 +36,7 @@ def push(
     from anyner.storage.load import is_model_folder, read_config
 
     if not is_model_folder(folder):
-        raise AnynerError(f"{folder} is not the folder of a model")
+        raise AnynerError(f"{folder} is not a model folder")
     added = {"license": license, "language": language}
     known = {key: value for key, value in added.items() if value}
     say(push_model(folder, read_config(folder), name, added=known, private=not public))

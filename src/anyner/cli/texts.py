@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 from anyner.bulk.chunks import Chunk, chunks_of, with_context
 from anyner.bulk.tables import parquet_chunks
-from anyner.cli.corpus import STDIN, check_there, read_corpus, tell_problems
+from anyner.cli.corpus import STDIN, check_exists, print_problems, read_corpus
 from anyner.cli.output import say
 from anyner.corpora.corpus import Problem, ProblemLog, grouped
 from anyner.corpora.formats.arrow import PARQUET
@@ -33,26 +33,26 @@ class Files:
     """The documents of files, read one by one where their format allows it."""
 
     def __init__(self, names: Sequence[str], *, lines: bool = False, context: int = 0, column: str = "text") -> None:
-        """With `lines` every line of a text file is a document, empty ones included. A file that is not there is told before any
-        is read."""
+        """With `lines`, every line of a text file is a document, even an empty one. Missing files are reported before any file is
+        read."""
         for name in names:
-            check_there(name)
+            check_exists(name)
         self._lines, self._context, self._column = lines, context, column
         self._names = [path for name in names for path in _files_in(name)]
         self._sizes = [Path(name).stat().st_size if Path(name).is_file() else 0 for name in self._names]
         self._same_name = Counter(map(_name, self._names))
         self._position, self._before, self._nothing = Position(), 0, "-" not in names
         self.problems: list[Problem] = []
-        """Met so far."""
+        """Found so far."""
 
     @property
     def share(self) -> float:
-        """How much has been read, of 1."""
+        """Share of the input read so far, from 0 to 1."""
         return min(1.0, (self._before + self._position.bytes) / max(1, sum(self._sizes)))
 
     @property
     def identity(self) -> list[list[str | int]]:
-        """What tells these files from others of the same name."""
+        """Identifies the files by path, size and modification time."""
         known: list[list[str | int]] = []
         for name in self._names:
             path = Path(name)
@@ -61,7 +61,7 @@ class Files:
         return known
 
     def chunks(self) -> Iterator[Chunk]:
-        """The documents of files alone, in chunks."""
+        """The documents in chunks; for files only, not for stdin."""
         return chain.from_iterable(map(self._chunks_of, range(len(self._names))))
 
     def documents(self) -> Iterator[Document | Flush]:
@@ -72,9 +72,9 @@ class Files:
                 yield from chunk.documents
 
     def all_documents(self) -> list[Document]:
-        """Read whole, the problems told."""
+        """Reads all documents and prints the problems."""
         documents = [document for document in self.documents() if isinstance(document, Document)]
-        tell_problems(self.problems)
+        print_problems(self.problems)
         return documents
 
     def _chunks_of(self, place: int) -> Iterator[Chunk]:
@@ -90,7 +90,7 @@ class Files:
     def _read(self, name: str, log: ProblemLog) -> Iterator[Chunk]:
         path, self._position = Path(name), Position()
         if name.lower().endswith(_TEXT_ENDINGS):
-            own = _name(name)  # of several files with one name, folders tell them apart
+            own = _name(name)  # files of the same name are told apart by their folders
             own = own if self._same_name[own] == 1 else str(path.with_name(own))
             return chunks_of(_text_file(path, own, self._lines, log, self._position))
         if path.suffix.lower() == _PARQUET and path.is_file():
@@ -103,7 +103,7 @@ class Files:
 
 
 def documents_of(text: str | None, files: Files, lines: bool = False) -> Iterator[Document | Flush]:
-    """The documents in order, and FLUSH wherever the next line of stdin has yet to come."""
+    """The documents in order, and FLUSH wherever the next line of stdin is not there yet."""
     if text is not None:
         yield from _stdin(lines) if text == "-" else [Document(text)]
     yield from files.documents()
@@ -124,8 +124,8 @@ def _stdin(lines: bool) -> Iterator[Document | Flush]:
 
 
 def _lines_as_they_come(stream: BinaryIO) -> Iterator[bytes | Flush]:
-    """The lines, and FLUSH before each wait: whoever types a line, or a slow program, gets its answer before the next one."""
-    parts: list[bytes] = []  # of a line that has not ended yet
+    """The lines, and FLUSH before each blocking read, so that a typed line is answered before the next one."""
+    parts: list[bytes] = []  # of an unfinished line
     while True:
         if not _more_is_there(stream):
             yield FLUSH
@@ -141,7 +141,7 @@ def _lines_as_they_come(stream: BinaryIO) -> Iterator[bytes | Flush]:
 
 
 def _more_is_there(stream: BinaryIO) -> bool:
-    """Whether reading would not wait. Where that cannot be asked (pipes on Windows), no: a smaller batch is the lesser harm."""
+    """Whether a read would not block. False where that is unknown (pipes on Windows): smaller batches are the lesser harm."""
     try:
         return bool(select.select([stream], [], [], 0)[0])
     except UnsupportedOperation:  # bytes in memory
@@ -151,7 +151,7 @@ def _more_is_there(stream: BinaryIO) -> bool:
 
 
 def _files_in(name: str) -> list[str]:
-    """The texts in a folder and in those inside it, unless it is a corpus; else the name itself."""
+    """The text files in a folder and its subfolders, unless it is a corpus; else the name itself."""
     folder = Path(name)
     if not folder.is_dir() or is_corpus_folder(folder):
         return [name]
@@ -159,7 +159,7 @@ def _files_in(name: str) -> list[str]:
     files = [path for path in files if not any(part.startswith(".") for part in path.parts)]
     texts = [path for path in files if path.name.lower().endswith((*_TEXT_ENDINGS, *_MORE_ENDINGS))]
     if not texts:
-        raise AnynerError(f"{folder}: is no corpus, and has no .txt, .jsonl or .parquet file")
+        raise AnynerError(f"{folder}: is not a corpus, and has no .txt, .jsonl or .parquet file")
     if others := [str(path) for path in files if path not in set(texts)]:
         shown = ", ".join(others[:3]) + (" …" if len(others) > 3 else "")
         say(f"{folder}: only its text files are read, not {shown} ({len(others)} in all)", err=True)

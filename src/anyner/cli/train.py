@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anyner.cli.choices import ChangesOption, QuietOption, listening
-from anyner.cli.output import say, tell_nothing_learned
+from anyner.cli.output import say, warn_nothing_learned
 from anyner.errors import AnynerError
 
 if TYPE_CHECKING:
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
     from anyner.training.run import TrainingResult
 
 _DEFAULT_ENCODER = "bundled:general-en"
-"""Of a training with --data: no download, and far better on little data than an encoder trained from scratch."""
+"""The default with --data: no download, and far better on little data than an encoder trained from scratch."""
 
 
 def train(
-    recipe: Annotated[Path | None, typer.Argument(metavar="RECIPE", help="A YAML file.")] = None,
+    recipe: Annotated[Path | None, typer.Argument(metavar="RECIPE", help="The recipe, a YAML file.")] = None,
     *,
     data: Annotated[
         str | None,
         typer.Option(metavar="DIR", help="Instead of a recipe: a folder with train and dev files, or synthetic[:contiguous]."),
     ] = None,
     architecture: Annotated[
-        str | None, typer.Option(metavar="A", help="With --data. Default: by the shapes of its entities.")
+        str | None, typer.Option(metavar="A", help="With --data. Default: chosen by the shapes of its entities.")
     ] = None,
     encoder: Annotated[
         str | None,
@@ -39,7 +39,7 @@ def train(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="DIR", help="The model folder. Default: runs/NAME, of the recipe or corpus."),
+        typer.Option("-o", "--output", metavar="DIR", help="The model folder. Default: runs/NAME, after the recipe or corpus."),
     ] = None,
     changes: ChangesOption = None,
     quality: Annotated[
@@ -47,7 +47,7 @@ def train(
     ] = "standard",
     texts: Annotated[
         list[str] | None,
-        typer.Option(metavar="FILE", help="With --quality best: texts without annotation to learn from. Repeatable."),
+        typer.Option(metavar="FILE", help="With --quality best: unannotated texts to learn from. Repeatable."),
     ] = None,
     refit_from: Annotated[
         Path | None,
@@ -55,10 +55,10 @@ def train(
             metavar="DIR", help="Train on train and dev, with the epoch and thresholds of this cross-validation or trained model."
         ),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue the training that was stopped in DIR.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume the interrupted training in DIR.")] = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Train a model; the best epoch on dev is kept.
+    """Train a model and keep the best epoch on dev.
 
     \b
     Examples:
@@ -80,16 +80,16 @@ def train(
     # data/genia/ -> genia, synthetic:contiguous -> synthetic-contiguous
     corpus = Path(data or "").resolve().name.replace(":", "-")
     name = recipe.stem if recipe else f"{architecture}-{corpus}" if architecture else corpus
-    by_default = data is not None and not (encoder or resume) and ready.encoder.source == _DEFAULT_ENCODER  # see --set
+    by_default = data is not None and not (encoder or resume) and ready.encoder.source == _DEFAULT_ENCODER  # --set may name one
     note = f"note: no --encoder given, using {_DEFAULT_ENCODER}, an English encoder" if by_default else None
     work = {"quality": quality, "texts": _documents(texts or []), "resume": resume}
-    _tell(_run(ready, output or Path("runs") / name, work, quiet, note))
+    _print_result(_run(ready, output or Path("runs") / name, work, quiet, note))
 
 
 def _check_start(
     recipe: Path | None, data: str | None, refit_from: Path | None, output: Path | None, resume: bool, *, chosen: bool
 ) -> None:
-    """Refuses what contradicts itself. `chosen`: an architecture or an encoder was named."""
+    """Rejects contradictory options. `chosen`: --architecture or --encoder is given."""
     if recipe is not None and (data or chosen):
         raise typer.BadParameter("--data, --architecture and --encoder replace a RECIPE: use --set to change its keys")
     if (resume or refit_from is not None) and chosen:
@@ -159,7 +159,7 @@ def _run(recipe: Recipe, folder: Path, work: dict[str, Any], quiet: bool, note: 
         raise AnynerError(f"{error}: {again}" if has_checkpoint(folder) else str(error)) from None
 
 
-def _tell(result: TrainingResult) -> None:
+def _print_result(result: TrainingResult) -> None:
     from anyner.training.processes import is_main_process
 
     if not is_main_process():
@@ -168,4 +168,4 @@ def _tell(result: TrainingResult) -> None:
     dev = f"dev F1 {100 * outcome.best_f1:.2f}" if outcome.best_f1 is not None else "trained on train and dev"
     say(f"{result.folder}: {dev} (epoch {outcome.best_epoch + 1} of {outcome.epochs})")
     if outcome.best_f1 == 0:
-        tell_nothing_learned()
+        warn_nothing_learned()

@@ -1,6 +1,6 @@
 """Prediction on Ray, on one machine or a cluster, by actors of Ray Data that load the model once.
 
-An actor that ends is started again, here or elsewhere, and what it had under way is given out anew.
+An actor that dies is restarted, possibly on another node, and its chunks are assigned again.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
     from ray.data import Dataset
 
 LOCAL = "local"
-"""The address of a cluster of this machine alone, which ends with the run."""
+"""The address of a temporary cluster on this machine only."""
 _SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
 _LOCAL_SETTINGS = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-"""Ray's way, on any system, to say that a cluster is of one machine and listens on 127.0.0.1 alone."""
+"""Tells Ray, on any system, that the cluster is a single machine and listens on 127.0.0.1 only."""
 _ANSWER_SECONDS = 20
 _AT_ONCE = 2
-"""Chunks of an actor: one to go on with. More would wait for an actor that is slow or starts again."""
+"""Chunks in flight per actor: one running, one queued. More would wait for a slow or restarting actor."""
 _TRIES = 3
-"""A chunk whose actor ends so many times more ends the run: its documents need more memory than there is."""
+"""Retries of a chunk whose actor dies, before the run fails: its documents need more memory than there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +51,15 @@ class Actors:
     """None: as many as the cluster has room for."""
     threads: int = 1
     gpus: float = 0
-    """Of one actor; below 1, several share a GPU."""
+    """GPUs per actor; below 1, several actors share a GPU."""
 
     @property
     def device(self) -> str:
-        """Ray shows an actor its own GPU alone."""
+        """Without a number: Ray shows an actor only its own GPU."""
         return "cuda" if self.gpus else "cpu"
 
     def options(self) -> dict[str, Any]:
-        """As `Dataset.map` takes them."""
+        """Keyword arguments of `Dataset.map`."""
         from ray import cluster_resources
         from ray.data import ActorPoolStrategy
 
@@ -77,9 +77,9 @@ class Actors:
 def predict(
     dataset: Dataset, model: str, actors: Actors, *, column: str = "text", runtime: RuntimeName = "auto", **chosen: Any
 ) -> Dataset:
-    """The rows of a dataset with a column of entities; `chosen` is what `Recognizer.stream` takes.
+    """The rows of a dataset with a column of entities; `chosen`: keyword arguments of `Recognizer.stream`.
 
-    Every node must be able to load the model: a bundled one, or a folder that all of them see.
+    Every node must be able to load the model: a bundled one, or a folder that all nodes share.
     """
     loading = partial(load, model, actors.device, threads=actors.threads, runtime=runtime)
     return dataset.map_batches(
@@ -117,7 +117,7 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """What goes through the cluster: a chunk to predict, then what is to tell of it; at the end, the problems of reading."""
+    """What goes through the cluster: a chunk to predict, then its counts; at the end, the problems found while reading."""
 
     share: float
     todo: Task | Done | None = None
@@ -125,7 +125,7 @@ class _Step:
 
 
 class ChunkPredictor:
-    """An actor that writes the part of a chunk."""
+    """An actor that predicts a chunk and writes its part."""
 
     def __init__(self, load: Callable[[], Recognizer], work: Work) -> None:
         self._recognizer, self._work = load(), work
@@ -143,24 +143,24 @@ def predict_files(
     load: Callable[[], Recognizer],
     *,
     actors: Actors,
-    told: Callable[[Done, float], object],
+    on_progress: Callable[[Done, float], object],
 ) -> tuple[Done, list[Problem]]:
-    """Predicts the chunks of files on the cluster that Ray is connected to, and makes the output of them.
+    """Predicts the chunks of files on the cluster that Ray is connected to, and joins their parts into the output.
 
-    One task reads the files and the actors write the parts, so the nodes must share the folders of both. `told` hears what is
-    done so far, and how much of the input that is.
+    One task reads the files and the actors write the parts, so the nodes must share the folders of both. `on_progress` is called
+    with what is done so far and the share of the input read.
     """
     from ray.data import DataContext, from_items
     from ray.exceptions import RayActorError, RayError
 
     own = DataContext.get_current().copy()
-    own.target_max_block_size = 1  # every chunk is given out by itself
+    own.target_max_block_size = 1  # one chunk per block
     own.enable_progress_bars = own.print_on_execution_start = False
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)
     done, number, problems = Done(0), 0, list[Problem]()
     with DataContext.current(own), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that there are fewer chunks than actors, and what Ray will rename
-        # without a CPU of its own: the actors may hold all of them
+        warnings.simplefilter("ignore")  # about fewer chunks than actors, and deprecations in Ray
+        # no CPU for the reader: the actors may hold all of them
         steps = from_items([0]).flat_map(partial(_steps, source, parts), num_cpus=0)
         steps = steps.map(ChunkPredictor, fn_constructor_args=(load, work), **actors.options())
         try:
@@ -169,13 +169,13 @@ def predict_files(
                 problems += step.problems
                 if isinstance(step.todo, Done):
                     done, number = done + step.todo, number + 1
-                    told(done, step.share)
+                    on_progress(done, step.share)
         except RayActorError as error:
             raise AnynerError(
-                f"an actor ended {_TRIES + 1} times, perhaps for lack of memory: the same command goes on where it stopped"
+                f"an actor died {_TRIES + 1} times, perhaps out of memory: repeat the command to continue"
             ) from error
         except RayError as error:
-            raise _told(error) from error
+            raise _one_line(error) from error
     parts.join(number, work.form.join)
     return done, problems
 
@@ -189,7 +189,7 @@ def _steps(source: Source, parts: Parts, row: object) -> Iterator[dict[str, _Ste
 
 @contextmanager
 def connected(address: str, actors: Actors) -> Iterator[None]:
-    """Ray at an address: `local`, `auto` for a cluster that this machine is a node of, or that of another one."""
+    """Connects to Ray: `local`, `auto` for the cluster that this machine is a node of, or the address of another cluster."""
     if find_spec("ray") is None:
         raise AnynerError("--ray needs ray, which is not installed: pip install 'anyner[ray]'")
     _check_answers(address)
@@ -214,7 +214,7 @@ def connected(address: str, actors: Actors) -> Iterator[None]:
 
 
 def _check_answers(address: str) -> None:
-    """Refuses a host and port where nobody answers: Ray would try for minutes."""
+    """Raises an error if a host and port do not answer: Ray would retry for minutes."""
     host, colon, port = address.rpartition("//")[2].rpartition(":")
     if not colon or not port.isdecimal():
         return  # `local`, `auto`
@@ -224,8 +224,8 @@ def _check_answers(address: str) -> None:
         raise AnynerError(f"--ray {address}: {first_line(error)}") from None
 
 
-def _told(error: BaseException) -> AnynerError:
-    """The error of this library that is behind one of Ray, else the latter in a line."""
+def _one_line(error: BaseException) -> AnynerError:
+    """The anyner error that caused a Ray error, else the Ray error in one line."""
     from ray.exceptions import RayError
 
     behind: BaseException | None = error

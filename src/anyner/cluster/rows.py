@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 def predicted_rows(recognizer: Recognizer, rows: pa.RecordBatch, column: str, chosen: Mapping[str, Any]) -> pa.RecordBatch:
-    """`chosen` is what `Recognizer.stream` takes. A row without text has no entities."""
+    """`chosen`: keyword arguments of `Recognizer.stream`. A row without text has no entities."""
     import pyarrow as pa
 
     if column not in rows.schema.names:
-        raise AnynerError(f"no column {column!r}: name the one of texts ({', '.join(rows.schema.names)})")
+        raise AnynerError(f"no column {column!r}: name the text column ({', '.join(rows.schema.names)})")
     documents = documents_of_rows(rows, column, ProblemLog(), 0, "row")
     table = with_entities(rows, list(recognizer.stream(documents, **chosen)))
     return pa.RecordBatch.from_arrays([one.combine_chunks() for one in table.columns], schema=table.schema)
 
 
 def output_schema(schema: pa.Schema) -> pa.Schema:
-    """The columns of predicted rows."""
+    """The schema of predicted rows."""
     import pyarrow as pa
 
     kept = [field for field in schema if field.name != ENTITIES]

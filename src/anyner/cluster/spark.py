@@ -27,9 +27,9 @@ def predict_batches(
     runtime: RuntimeName = "auto",
     **chosen: Any,
 ) -> Iterator[pa.RecordBatch]:
-    """The batches with a column of entities; `chosen` is what `Recognizer.stream` takes.
+    """The batches with a column of entities; `chosen`: keyword arguments of `Recognizer.stream`.
 
-    A process of Spark loads the model once, however many partitions it gets.
+    A Spark process loads the model once, however many partitions it gets.
     """
     recognizer = _loaded(model, device, threads, runtime)
     for batch in batches:

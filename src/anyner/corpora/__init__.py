@@ -1,1 +1,1 @@
-"""Formats in and out, the synthetic corpus, statistics."""
+"""Reading and writing corpus formats, the synthetic corpus, statistics."""

@@ -1,4 +1,4 @@
-"""Raw annotations -> valid documents: each entity is checked; wrong ones become problems, the rest is kept."""
+"""Raw annotations -> valid documents: every entity is validated; invalid ones become problems, the rest is kept."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """An entity as a file states it, before any check; the types are those of a well-formed file."""
+    """An entity as a file states it, not yet validated."""
 
     line: int
     label: object
@@ -27,7 +27,7 @@ class Claim:
 
 
 def annotated(bare: Document, claims: Iterable[Claim], log: ProblemLog, *, in_words: bool) -> Document:
-    """The document with every claimed entity that fits it; fragments count its words or its characters."""
+    """The document with all valid entities; fragments count its words or its characters."""
     entities: dict[tuple[str, Fragments], Entity] = {}
     for claim in claims:
         try:
@@ -54,7 +54,7 @@ def is_unicode(text: str) -> bool:
 
 
 def name_of(*values: object) -> str:
-    """The first of the values that can be the id of a document; empty when none can."""
+    """The first of the values that can be the id of a document; empty if none can."""
     return next((str(value) for value in values if type(value) is int or (isinstance(value, str) and is_unicode(value))), "")
 
 
@@ -74,20 +74,20 @@ def _checked(claim: Claim, bare: Document, log: ProblemLog, in_words: bool) -> E
     fragments = joined_over_white_space(fragments, bare.text)
     text = " ".join(bare.text[start:end] for start, end in fragments)
     if isinstance(claim.text, str) and not same_but_white_space(claim.text, text):
-        log.kept(claim.line, f"entity {claim.label!r}: its copy {shown(claim.text)} differs from the text {shown(text)}")
+        log.kept(claim.line, f"entity {claim.label!r}: annotated text {shown(claim.text)} differs from the text {shown(text)}")
     return Entity(claim.label, fragments, _checked_score(claim, log))
 
 
 def _checked_fragments(claim: Claim, text: str, words: Fragments | None, log: ProblemLog) -> Fragments:
     length, unit = (len(text), "characters") if words is None else (len(words), "words")
     if not isinstance(claim.fragments, list | tuple) or not claim.fragments:
-        raise InvalidInputError("there is no list of fragments")
+        raise InvalidInputError("expected a non-empty list of fragments")
     for pair in claim.fragments:
         if not isinstance(pair, list | tuple) or len(pair) != 2 or any(type(place) is not int for place in pair):
             raise InvalidInputError(f"fragment {shown(pair)} is not a pair of whole numbers")
         start, end = pair
         if start < 0 or end > length:
-            raise InvalidInputError(f"fragment [{start}, {end}) is out of range 0 to {length} in {unit} of {shown(text)}")
+            raise InvalidInputError(f"fragment [{start}, {end}) is out of range: {shown(text)} has {length} {unit}")
     pairs = [(start, end) for start, end in claim.fragments]
     fragments = canonical_fragments(sorted(pairs))
     if pairs != sorted(pairs):
@@ -100,5 +100,5 @@ def _checked_score(claim: Claim, log: ProblemLog) -> float | None:
         return None
     if isinstance(claim.score, int | float) and not isinstance(claim.score, bool) and math.isfinite(claim.score):
         return float(claim.score)
-    log.kept(claim.line, f"entity {claim.label!r}: the score {shown(claim.score)} is not a number, left out")
+    log.kept(claim.line, f"entity {claim.label!r}: score: expected a finite number, got {shown(claim.score)}; left out")
     return None

@@ -1,4 +1,4 @@
-"""Places counted in UTF-16 code units, as JavaScript, Java, C# and Azure count them: an emoji is two of them. And in bytes."""
+"""Offsets in UTF-16 code units, as in JavaScript, Java, C# and Azure, where an emoji counts as two; and in UTF-8 bytes."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from itertools import accumulate
 _TWO_UNITS = re.compile("[\U00010000-\U0010ffff]")
 
 
-class Utf16Places:
-    """Converts places in one text.
+class Utf16Offsets:
+    """Converts offsets in one text.
 
-    >>> Utf16Places("😀 hip").units(2), Utf16Places("😀 hip").character(3)
+    >>> Utf16Offsets("😀 hip").units(2), Utf16Offsets("😀 hip").character(3)
     (3, 2)
     """
 
@@ -31,17 +31,17 @@ class Utf16Places:
         return character + bisect_left(self._wide, character)
 
     def character(self, unit: int) -> int | None:
-        """The character that begins at a unit; None inside of a character. A place outside of the text stays outside."""
+        """The character that begins at a unit; None inside a character. An offset outside the text stays outside."""
         if unit < 0:
             return unit
         before = bisect_left(self._wide_units, unit)
         return None if before and self._wide_units[before - 1] == unit - 1 else unit - before
 
 
-class Utf8Places:
-    """Converts places in bytes of UTF-8.
+class Utf8Offsets:
+    """Converts offsets in bytes of UTF-8.
 
-    >>> Utf8Places("Zoë saw").character(5)
+    >>> Utf8Offsets("Zoë saw").character(5)
     4
     """
 
@@ -50,5 +50,5 @@ class Utf8Places:
         self._characters = {place: number for number, place in enumerate(accumulate(sizes, initial=0))}
 
     def character(self, byte: int) -> int | None:
-        """The character that begins at a byte; None inside of a character and outside of the text."""
+        """The character that begins at a byte; None inside a character and outside the text."""
         return self._characters.get(byte)

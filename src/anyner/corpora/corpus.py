@@ -1,4 +1,4 @@
-"""What a corpus is (documents and the problems met in reading them) and what a corpus format is (a reader and a writer)."""
+"""`Corpus`: documents and the problems found while reading them; `Format`: a reader and a writer of corpora."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class ProblemGroup:
-    """Lines of one file with the same problem: the first of them, and how many there are."""
+    """Lines of one file with the same problem: the first one, and how many there are."""
 
     first: Problem
     count: int
@@ -63,7 +63,7 @@ def summary(problems: Sequence[Problem], shown: int = 1) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """A set of documents with the problems met while reading it."""
+    """A set of documents with the problems found while reading it."""
 
     documents: tuple[Document, ...]
     problems: tuple[Problem, ...] = ()
@@ -76,14 +76,14 @@ class Corpus:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Every label that occurs or is said to be annotated, sorted."""
+        """Every label that occurs or is declared as annotated, sorted."""
         found = {entity.label for document in self.documents for entity in document.entities}
         found.update(label for document in self.documents for label in document.labels or ())
         return tuple(sorted(found))
 
 
 class ProblemLog:
-    """Collects the problems of one file in the order they are met."""
+    """Collects the problems of one file in the order they are found."""
 
     def __init__(self, path: Path | str = "") -> None:
         self.file = str(path)
@@ -97,7 +97,7 @@ class ProblemLog:
 
     @contextmanager
     def dropping(self, line: int) -> Iterator[None]:
-        """Text or annotation in here that cannot be represented is dropped, with the line it begins on."""
+        """Turns an `InvalidInputError` in the block into a problem at this line: what was read there is dropped."""
         try:
             yield
         except InvalidInputError as error:
@@ -105,40 +105,42 @@ class ProblemLog:
 
 
 Extra = Literal["ids", "scores", "words", "doc", "labels", "context", "meta"]
-"""What documents may have beside text and entities."""
+"""What documents may have besides text and entities."""
 _EXTRAS = {"pyarrow": "parquet", "spacy": "spacy"}
 EVERYTHING: frozenset[Extra] = frozenset(get_args(Extra))
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One way to keep a corpus on disk."""
+    """A way to store a corpus on disk."""
 
     name: str
     documents: Callable[[Path, ProblemLog], Iterable[Document]]
-    """Reads the documents of a path; what is wrong with them goes into the log."""
+    """Reads the documents of a path; problems go into the log."""
     write: Callable[[Iterable[Document], Path], None]
-    """Writes documents that fit; all of them or nothing."""
+    """Writes fitted documents, all of them or none."""
     fit: Callable[[Document, ProblemLog], Document]
-    """The document cut to what the format can hold; an `InvalidInputError` when that is nothing. What is lost goes into the log,
-    as kept when the entities survive and only their surroundings change."""
+    """The document reduced to what the format can hold; raises `InvalidInputError` if that is nothing. Losses go into the log,
+    as kept if the entities survive and only their surroundings change."""
     recognises: Callable[[Path, str], bool]
-    """Whether a path with this beginning of text (empty for a folder) looks like the format."""
+    """Whether a path, with this text at its beginning (empty for a folder), looks like the format."""
     keeps: frozenset[Extra] = frozenset()
-    """What it has a place for beside text and entities. The rest is left out in writing, which counts as no loss."""
+    """What it stores besides text and entities. The rest is not written, which does not count as a loss."""
     signature: bool = False
-    """Whether `recognises` is sure: then no format without a signature is asked."""
+    """Whether `recognises` is certain. A match takes precedence over formats without a signature."""
     needs: str = ""
-    """The package that it is read and written with, where that is not always installed."""
+    """The optional package that reading and writing need."""
     reads_folders: bool = False
     writes_folder: bool = False
     texts: Callable[[Path, ProblemLog, Position], Iterator[Document]] | None = None
-    """Reads documents without their entities one by one, if the whole need not be in memory for that."""
+    """Streams documents without their entities; None if the format cannot be streamed."""
 
     def check_installed(self) -> None:
-        """Refuses a format whose package is missing."""
+        """Raises an error if the package of the format is missing."""
         if self.needs and find_spec(self.needs) is None:
-            raise AnynerError(f"format {self.name} needs {self.needs}: pip install 'anyner[{_EXTRAS[self.needs]}]'")
+            raise AnynerError(
+                f"format {self.name} needs {self.needs}, which is not installed: pip install 'anyner[{_EXTRAS[self.needs]}]'"
+            )
 
     def read(self, path: Path) -> Corpus:
         self.check_installed()

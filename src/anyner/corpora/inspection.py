@@ -1,4 +1,4 @@
-"""The statistics of a corpus: how much there is, which shapes, how long, how crowded."""
+"""The statistics of a corpus: sizes, shapes of entities, lengths, labels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anyner.overlap import Relation, sharing_pairs
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What `inspect` found. Lengths are in words; the length of an entity is the number of words it covers, gaps excluded."""
+    """The statistics of a corpus. Lengths are in words; the length of an entity is the number of words it covers."""
 
     documents: int
     empty_documents: int
@@ -28,12 +28,12 @@ class Inspection:
     overlapping: int
     """entities that cross another: shared positions, no containment"""
     same: int
-    """entities on exactly the positions of another"""
+    """entities on exactly the same positions as another"""
     discontinuous: int
     labels: dict[str, int]
     """entities of each label, by name; a label that is annotated but never occurs has 0"""
     most_entities: int
-    """in one document"""
+    """most entities in one document"""
     longest_entity: int
     most_starting_together: int
     """most entities that start at one word"""
@@ -45,7 +45,7 @@ class Inspection:
 
 
 def inspect(corpus: Corpus) -> Inspection:
-    """The statistics of the corpus; words are the given ones, or what white space parts."""
+    """The statistics of the corpus, in given words or, without any, in words separated by white space."""
     words: list[int] = []
     lengths: list[int] = []
     together: list[int] = []
@@ -79,7 +79,7 @@ def inspect(corpus: Corpus) -> Inspection:
 
 
 def _kinds(fragments: Sequence[Fragments]) -> Iterator[str]:
-    """Every entity's relations to the others, by name, each once."""
+    """The kinds of relations of every entity to the others, each kind once."""
     members: dict[str, set[int]] = {"nested": set(), "overlapping": set(), "same": set()}
     for first, second, found in sharing_pairs(fragments):
         kind = {Relation.EQUAL: "same", Relation.CROSSING: "overlapping"}.get(found, "nested")

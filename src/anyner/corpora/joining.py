@@ -1,4 +1,4 @@
-"""Sentences concatenated to the text that they were taken from."""
+"""Sentences joined into the text that they were taken from, and separated again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from anyner.fragments import shifted
 
 
 def joined(documents: Sequence[Document], separator: str = " ") -> Document:
-    """One document of several, with the separator between their texts. It has given words if all of them have.
+    """One document made of several, with the separator between their texts. It has words if all of them have.
 
     >>> parts = [Document("In Rome."), Document("In Bari.", (Entity("LOC", ((3, 7),)),))]
     >>> joined(parts).entities[0].fragments
@@ -33,21 +33,21 @@ def joined(documents: Sequence[Document], separator: str = " ") -> Document:
 
 
 def parted(whole: Document, documents: Sequence[Document], separator: str = " ") -> Iterator[Document]:
-    """The documents that `whole` was joined from, with its entities; an entity across a border is dropped."""
+    """The documents that `whole` was joined from, with its entities; an entity across a boundary is dropped."""
     for one, shift in zip(documents, _shifts(documents, separator), strict=True):
         inside = (entity for entity in whole.entities if shift <= entity.start and entity.end <= shift + len(one.text))
         yield one.with_entities(Entity(e.label, shifted(e.fragments, -shift), e.score) for e in inside)
 
 
 def _shifts(documents: Sequence[Document], separator: str) -> list[int]:
-    """Characters before each of them in their joined text."""
+    """Offset of each document in the joined text."""
     return list(accumulate((len(one.text) + len(separator) for one in documents[:-1]), initial=0))
 
 
 def source_documents(documents: Iterable[Document], most: int) -> Iterator[list[Document]]:
-    """The documents in groups: parts of one `doc` that annotate the same labels and follow each other.
+    """Groups of consecutive documents with the same `doc` and the same annotated labels.
 
-    Those without a `doc` are grouped as they follow each other, up to `most` together.
+    Without a `doc`, a group has at most `most` documents.
     """
     held: list[Document] = []
     for document in documents:

@@ -23,17 +23,17 @@ Item = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class FirstItem:
-    """The first object of a file, for telling formats apart."""
+    """The first object of a file, for format detection."""
 
     listed: bool
-    """Whether it stands in a list."""
+    """Whether it is in a list."""
     keys: frozenset[str]
     item: Item
-    """Empty when the object is longer than the beginning of the file that was looked at."""
+    """Empty if the object is longer than the head of the file."""
 
 
 def first_item(head: str) -> FirstItem | None:
-    """The first object of a list or of JSON lines; None when the file begins in another way. An empty list has no keys."""
+    """The first object of a list or of JSON lines; None if the file begins differently. An empty list has no keys."""
     opened = _FIRST_OBJECT.match(head)
     if opened is None or (opened[2] == "]" and not opened[1]):
         return None
@@ -58,9 +58,9 @@ def parsed(text: str) -> Any:
 
 
 def numbered_items(path: Path, log: ProblemLog, *, lines: bool = False) -> Iterator[tuple[int, Any]]:
-    """Every item of a list with the line it begins on; with `lines` also of a file with one object a line.
+    """Every item of a list with the line it begins on; with `lines`, also of a file with one object a line.
 
-    What follows a syntax error in a list cannot be read and is one problem.
+    Whatever follows a syntax error in a list cannot be read: one problem.
     """
     text = whole_text(path).removeprefix(BYTE_ORDER_MARK)
     place = after_space(text, 0)

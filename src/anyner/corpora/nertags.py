@@ -1,4 +1,4 @@
-"""`ner_tags` of Hugging Face datasets: a tag for each token, spelt out or as its number among the names of a `ClassLabel`."""
+"""`ner_tags` of Hugging Face datasets: a tag for each token, as a string or as an index into the names of a `ClassLabel`."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from anyner.errors import AnynerError, InvalidInputError
 KEY = "ner_tags"
 _OWN_FILE = "label_names.json"
 _NAME_FILES = (_OWN_FILE, "dataset_info.json", "dataset_infos.json", "README.md")
-"""Where names are looked for, beside the corpus: first what a user wrote for it, then what `datasets` writes."""
+"""Files beside the corpus that may name the tags: first the user's own, then those that `datasets` writes."""
 _HEADER = re.compile(r"---\r?\n(.*?)^---", re.DOTALL | re.MULTILINE)
 
 
 class TagReader:
-    """The tags of one file. The names of numbers are looked up when the first number is met."""
+    """Reads the tags of one file. Names of numbers are looked up at the first number."""
 
     def __init__(self, path: Path, log: ProblemLog, names: tuple[str, ...] = ()) -> None:
         self._path, self._log = path, log
         self._names = names
-        self._names_file = "its metadata"
+        self._names_file = "the metadata"
 
     def tagged(self, bare: Document, tags: object, line: int) -> TaggedDocument:
         """The document with its tags; tags that are not one for each token are refused."""
@@ -43,7 +43,7 @@ class TagReader:
             if not self._names:
                 self._names_file, self._names = _names_beside(self._path, line)
             if not 0 <= tag < len(self._names):
-                self._log.dropped(line, f"tag {tag} is none of the {len(self._names)} that {self._names_file} names, read as O")
+                self._log.dropped(line, f"tag {tag} is out of range: {self._names_file} names {len(self._names)} tags; read as O")
                 return ""
             tag = self._names[tag]
         return checked_tag(tag, line, self._log)
@@ -54,12 +54,12 @@ def _all_are(kind: type, values: list[object]) -> bool:
 
 
 def _names_beside(path: Path, line: int) -> tuple[str, tuple[str, ...]]:
-    """The first file beside `path` that has names of the tag numbers, and these names."""
+    """The first file beside `path` that names the tag numbers, and the names."""
     for name in _NAME_FILES:
         file = path.with_name(name)
         found = set(_names_in(file)) if file.is_file() else set()
         if len(found) > 1:
-            raise AnynerError(f'{file}: has different names for "{KEY}": put those of {path.name} into a {_OWN_FILE} beside it')
+            raise AnynerError(f'{file}: different names for "{KEY}": put those of {path.name} into a {_OWN_FILE} beside it')
         if found:
             return name, found.pop()
     raise AnynerError(
@@ -86,18 +86,18 @@ def _content(file: Path) -> object:
         except (ValueError, RecursionError) as error:
             raise AnynerError(f"{file}: not valid JSON: {error}") from None
     header = _HEADER.match(text)
-    import yaml  # only here: prediction starts without it
+    import yaml  # imported late: prediction does not need it
 
     try:
         return yaml.safe_load(header[1]) if header else None
-    except (yaml.YAMLError, ValueError):  # some other page, which need not be a dataset card
+    except (yaml.YAMLError, ValueError):  # the page need not be a dataset card
         return None
 
 
 def _features(content: object, deep: int = 3) -> Iterator[object]:
-    """Each description of the tags: of the only configuration, or of several, listed or by name.
+    """The descriptions of the tags: of a single configuration, or of several in a list or by name.
 
-    Not at any depth: a page of aliases of aliases would be walked through for ever.
+    The depth is limited: in YAML with nested aliases, the search would never end.
     """
     match content:
         case {"features": {"ner_tags": feature}}:
@@ -110,7 +110,7 @@ def _features(content: object, deep: int = 3) -> Iterator[object]:
 
 
 def class_names(feature: object) -> tuple[str, ...] | None:
-    """The names of a `ClassLabel`, however it is wrapped: versions of `datasets` write a list of them in different ways."""
+    """The names of a `ClassLabel`; versions of `datasets` wrap it in different ways."""
     match feature:
         case {"names": names}:
             by_number = {str(number): name for number, name in names.items()} if isinstance(names, dict) else None

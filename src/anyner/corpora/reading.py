@@ -53,12 +53,12 @@ _BY_NAME = {one.name: one for one in FORMATS}
 _TABLES = (".csv", ".tsv", ".xls", ".xlsx")
 _SPLIT_NAMES = {"train": ("train",), "dev": ("dev", "valid", "validation"), "test": ("test",)}
 ANNOTATIONS = "annotations.jsonl"
-"""What `anyner serve --annotate` keeps in a folder: documents to train on, beside those of a train corpus if there is one."""
+"""Documents annotated with `anyner serve --annotate`, used for training together with a train corpus if there is one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """The corpora of one folder; None where there is no such split."""
+    """The corpora of one folder; None for a missing split."""
 
     train: Corpus
     dev: Corpus | None
@@ -66,16 +66,16 @@ class Splits:
 
 
 def format_named(name: str) -> Format:
-    """The format of that name."""
+    """The format with this name."""
     if name not in _BY_NAME:
         raise AnynerError(f"unknown format {name!r}: choose one of {', '.join(_BY_NAME)}")
     return _BY_NAME[name]
 
 
 def read(path: str | Path, format: str | None = None) -> Corpus:  # noqa: A002
-    """The documents of a file or a folder, and the problems met. The format is guessed unless named.
+    """The documents of a file or folder, and the problems found. The format is detected unless named.
 
-    Lines that are not well formed are problems of the corpus; a file of which nothing can be read is an error.
+    Malformed lines become problems of the corpus; a file from which nothing can be read is an error.
     """
     path = Path(path)
     if not path.exists():
@@ -107,7 +107,7 @@ def read_splits(folder: str | Path, format: str | None = None) -> Splits:  # noq
         own = read(annotations, "jsonl")
         train = own if train is None else Corpus((*train.documents, *own.documents), (*train.problems, *own.problems))
     if train is None:
-        raise AnynerError(f"{folder}: holds no train corpus (a file train.*, a brat folder train, or {ANNOTATIONS})")
+        raise AnynerError(f"{folder}: holds no train corpus: expected a file train.*, a brat folder train, or {ANNOTATIONS}")
     return Splits(train, corpora["dev"], corpora["test"])
 
 
@@ -132,7 +132,7 @@ def is_corpus_folder(path: Path) -> bool:
 
 
 def recognised(path: Path) -> Format:
-    """The format of a file or folder, told from its content."""
+    """The format of a file or folder, detected from its content."""
     head = "" if path.is_dir() else head_of(path)
     candidates = [one for one in FORMATS if one.signature and one.recognises(path, head)]
     candidates = candidates or [one for one in FORMATS if not one.signature and one.recognises(path, head)]
@@ -144,13 +144,14 @@ def recognised(path: Path) -> Format:
         splits = [found for split in _SPLIT_NAMES for found in _split_paths(path, split)]
         if splits:
             raise AnynerError(f"{path}: is a folder of several corpora ({_names(splits)}): name one of them")
-        raise AnynerError(f"{path}: is a folder without .ann files, so not a brat corpus, nor one of azure, webanno or datasets")
+        raise AnynerError(f"{path}: is a folder without .ann files (brat), and not in the format azure, webanno or datasets")
     if path.suffix.lower() in _TABLES:
         raise AnynerError(
-            f"{path}: a table is no corpus: anyner.predict_frame reads a column of texts with pandas or Polars, "
-            "anyner predict one of a Parquet file"
+            f"{path}: a table is not a corpus; to predict on a column of texts, use anyner.predict_frame (pandas, Polars) "
+            "or anyner predict (Parquet)"
         )
     what = "not in a known format" if head.strip() else "is empty"
     raise AnynerError(
-        f"{path}: {what} ({', '.join(_BY_NAME)}); plain text must end in .txt; name the format with anyner convert --from FORMAT"
+        f"{path}: {what}; known formats: {', '.join(_BY_NAME)}; plain text files must end in .txt; "
+        "to name the format: anyner convert --from FORMAT"
     )

@@ -1,4 +1,4 @@
-"""Contiguous regions that relations join to discontinuous entities, as Label Studio and doccano can have them."""
+"""Contiguous regions that relations join into discontinuous entities, as in Label Studio and doccano."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from anyner.corpora.annotation import Claim
 
 LINK = "discontinuous"
-"""The relation that says: these two regions are fragments of one entity. All other relations mean something else."""
+"""The type of a relation between two regions that are fragments of one entity. Other types are not read."""
 
 Link = tuple[Hashable, Hashable]
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A stretch of text with one or several labels, before any check."""
+    """A span of text with one or several labels, not yet validated."""
 
     name: Hashable
     labels: tuple[object, ...]
@@ -27,7 +27,7 @@ class Region:
 
 
 def claims_of(regions: Sequence[Region], links: Iterable[Link], line: int) -> Iterator[Claim]:
-    """An entity for each label of a region; linked regions that share the label are one entity."""
+    """An entity for each label of a region; linked regions with the same label form one entity."""
     neighbours: dict[Hashable, list[Hashable]] = defaultdict(list)
     for one, other in links:
         neighbours[one].append(other)
@@ -47,7 +47,7 @@ def claims_of(regions: Sequence[Region], links: Iterable[Link], line: int) -> It
 def _linked(
     start: Hashable, label: str, regions: dict[Hashable, Region], neighbours: dict[Hashable, list[Hashable]]
 ) -> list[Hashable]:
-    """The names of all regions with the label that links lead to from the first."""
+    """The names of all regions with the label that are reachable from the first through links."""
     found = [start]
     seen = {start}
     for name in found:

@@ -1,4 +1,4 @@
-"""Source documents, which the `doc` and `sentence` of documents name: told apart over several files, and read as context."""
+"""Source documents, identified by `doc` and `sentence`: kept distinct across files, and read as context."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from anyner.document import Document
 from anyner.errors import AnynerError
 
 _Sentences = dict[int, str]
-"""The text of each sentence of a source document; of two with the same number the last."""
+"""The text of each sentence of a source document; of two with the same number, the last one."""
 
 
 def with_distinct_docs(files: Sequence[tuple[str, Corpus]]) -> list[Corpus]:
-    """The corpora of files, given with their names. A `doc` that has the name of one in an earlier file, but another text at the
-    same `sentence`, gets a new name, and a problem says so.
+    """The corpora of files, given with their names. A `doc` whose name an earlier file uses, with another text at the same
+    `sentence`, gets a new name, which is reported as a problem.
 
-    Readers number the documents of a file that does not name them, so two such files have the same names. Without this a
-    sentence would get neighbours from the other file.
+    Readers number the documents of a file that does not name them, so two such files use the same names: sentences would get
+    neighbours from the other file.
     """
     known: dict[str, _Sentences] = defaultdict(dict)
     result = []
@@ -29,7 +29,7 @@ def with_distinct_docs(files: Sequence[tuple[str, Corpus]]) -> list[Corpus]:
         new: dict[str, str] = {}
         for doc, sentences in sources.items():
             if not _agree(sentences, known[doc]):
-                # the first name that is free, or that names the same document in an earlier file
+                # the first name that is unused, or that an earlier file uses for the same document
                 names = (f"{doc} ({number})" for number in count(2))
                 new[doc] = next(name for name in names if name not in sources and _agree(sentences, known[name]))
         documents = tuple(replace(one, doc=new[one.doc]) if one.doc in new else one for one in corpus)
@@ -38,7 +38,7 @@ def with_distinct_docs(files: Sequence[tuple[str, Corpus]]) -> list[Corpus]:
         problems = list(corpus.problems)
         if new:
             old, name = next(iter(new.items()))
-            what = f"{len(new)} `doc` names already name other texts in an earlier file, e.g. {old!r}: renamed to {name!r}"
+            what = f"`doc` names that an earlier file uses for other texts: {len(new)} renamed, e.g. {old!r} to {name!r}"
             problems.append(Problem(path, 1, what, kept=True))
         result.append(Corpus(documents, tuple(problems)))
     return result
@@ -53,15 +53,15 @@ def _sources(documents: Iterable[Document]) -> dict[str, _Sentences]:
 
 
 def _agree(some: _Sentences, others: _Sentences) -> bool:
-    """Whether both can be sentences of one document."""
+    """Whether both can belong to one document."""
     return all(others.get(sentence, text) == text for sentence, text in some.items())
 
 
 def neighbours_attached(documents: Sequence[Document], sentences: int, pool: Sequence[Document] = ()) -> tuple[Document, ...]:
-    """The documents with up to `sentences` neighbours each side as `before` and `after`.
+    """The documents with up to `sentences` neighbours on each side as `before` and `after`.
 
-    Neighbours have the same `doc` and follow each other without a gap; they are looked up in the documents and the pool.
-    A document that has context already, or no `doc` and `sentence`, stays as it is.
+    Neighbours have the same `doc` and consecutive numbers; they are looked up in the documents and the pool.
+    A document that already has context, or has no `doc` or `sentence`, stays unchanged.
     """
     if sentences < 0:
         raise AnynerError(f"the number of neighbouring sentences cannot be negative, got {sentences}")

@@ -1,4 +1,4 @@
-"""Tags to entities, and back: IOB1, IOB2 and the IOBES family (BIOES, BMES, BILOU, BMEWO), told apart by all tags of a file."""
+"""Tags to entities and back: IOB1, IOB2 and the IOBES family (BIOES, BMES, BILOU, BMEWO), detected from all tags of a file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SINGLE, _LAST, _INSIDE = frozenset("SUW"), frozenset("EL"), frozenset("IM")
 
 @dataclass(frozen=True, slots=True)
 class TaggedDocument:
-    """A document whose entities are still tags: which scheme they follow shows only in all tags of the file."""
+    """A document whose entities are still tags: their scheme is detected from all tags of the file."""
 
     bare: Document
     tags: tuple[str, ...]
@@ -27,7 +27,7 @@ class TaggedDocument:
 
 
 def checked_tag(tag: str, line: int, log: ProblemLog) -> str:
-    """The tag, or an empty one where it is malformed."""
+    """The tag, or an empty string if it is malformed."""
     if WELL_FORMED.fullmatch(tag):
         return tag
     log.dropped(line, f"tag {shown(tag)} is malformed, read as O")
@@ -35,7 +35,7 @@ def checked_tag(tag: str, line: int, log: ProblemLog) -> str:
 
 
 def tags_to_entities(read: Sequence[Document | TaggedDocument], log: ProblemLog) -> Iterator[Document]:
-    """The documents of a file in their order, tags turned into entities."""
+    """The documents of a file in order, with tags converted to entities."""
     scheme = _scheme([one.tags for one in read if isinstance(one, TaggedDocument)])
     for one in read:
         if isinstance(one, TaggedDocument):
@@ -45,7 +45,7 @@ def tags_to_entities(read: Sequence[Document | TaggedDocument], log: ProblemLog)
 
 
 def iob2_tags(document: Document) -> list[str]:
-    """A tag for each given word, of entities that neither overlap nor have gaps."""
+    """A tag for each given word; entities must be contiguous and must not overlap."""
     tags = ["O"] * len(document.words or ())
     for entity, fragments in entities_in_words(document):
         for start, end in fragments:
@@ -59,7 +59,7 @@ def _parts(tag: str) -> tuple[str, str]:
 
 
 def _scheme(sentences: Sequence[Sequence[str]]) -> str:
-    """`IOBES` if a tag of that family occurs; `IOB1` if `B-` only parts neighbours of one label; else `IOB2`."""
+    """`IOBES` if a tag of that family occurs; `IOB1` if `B-` only separates adjacent entities of one label; else `IOB2`."""
     prefixes = {_parts(tag)[0] for tags in sentences for tag in tags}
     if prefixes - {"", "O", "B", "I"}:
         return "IOBES"
@@ -76,7 +76,7 @@ def _scheme(sentences: Sequence[Sequence[str]]) -> str:
 
 
 def _claims(document: TaggedDocument, scheme: str, log: ProblemLog) -> Iterator[Claim]:
-    """The spans of well-formed tags. A span that opens or closes against the scheme is kept, and a problem."""
+    """The spans of well-formed tags. A span that starts or ends against the scheme is kept and reported."""
     start, open_label = 0, ""
     lines = document.lines
     for place, tag in enumerate((*document.tags, "")):
@@ -85,12 +85,12 @@ def _claims(document: TaggedDocument, scheme: str, log: ProblemLog) -> Iterator[
         if open_label and not continues:
             if scheme == "IOBES":
                 last = shown(document.tags[place - 1])
-                log.kept(lines[place - 1], f"tag {last} is the last of an entity, which in IOBES it should not be")
+                log.kept(lines[place - 1], f"tag {last} ends an entity, which is invalid in IOBES")
             yield Claim(lines[start], open_label, [(start, place)])
         if not continues:
             start, open_label = place, label
             if (prefix in _INSIDE and scheme != "IOB1") or prefix in _LAST:
-                log.kept(lines[place], f"tag {shown(tag)} opens an entity, which in {scheme} it should not")
+                log.kept(lines[place], f"tag {shown(tag)} starts an entity, which is invalid in {scheme}")
         if open_label and (prefix in _LAST or prefix in _SINGLE):
             yield Claim(lines[start], open_label, [(start, place + 1)])
             open_label = ""

@@ -1,4 +1,4 @@
-"""Opening and replacing text files: UTF-8, plain or .gz or .xz, with or without a byte order mark, LF or CRLF."""
+"""Reading and replacing text files: UTF-8, plain or .gz or .xz, with or without a byte order mark, LF or CRLF."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _UNPACKERS: dict[bytes, Callable[[IO[bytes]], _Packed]] = {
     b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
     b"\xfd7zXZ\x00": lzma.LZMAFile,
 }
-"""How packed files begin, and what unpacks them."""
+"""Magic bytes of packed files, and what unpacks them."""
 _READ_AT_ONCE = 1 << 17
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
-_NOT_UNICODE = "backslashreplace"  # in JSON a lone surrogate is written so; nowhere is it a reason to lose a run
+_NOT_UNICODE = "backslashreplace"  # as JSON escapes lone surrogates; they must not end a run
 
 
 _UNPACKED, _UNPACKED_RATIO = 1_000_000_000, 20
-"""A packed file may unpack to so many bytes, or to so many times its own size if that is more. Text rarely packs that well."""
+"""Maximum unpacked size: bytes, or a multiple of the packed size if that is more. Text rarely packs that well."""
 
 
 class Position:
-    """How far a file has been read, in bytes of the file as it is, packed or not."""
+    """How far a file has been read, in bytes on disk: of the packed file, if it is packed."""
 
     def __init__(self) -> None:
         self.file: IO[bytes] | None = None
@@ -48,7 +48,7 @@ class Position:
 
 @contextmanager
 def _bytes_of(path: Path, position: Position | None = None) -> Iterator[IO[bytes]]:
-    """The unpacked bytes of a file; packing is told from the first bytes, not from the name."""
+    """The unpacked bytes of a file; packing is detected from the first bytes, not from the name."""
     try:
         with path.open("rb") as plain:
             if position is not None:
@@ -66,7 +66,7 @@ def _bytes_of(path: Path, position: Position | None = None) -> Iterator[IO[bytes
 
 
 class _Unpacked(io.RawIOBase):
-    """What a packed file holds, up to a limit: a few kilobytes can unpack to more than any memory."""
+    """The content of a packed file, up to a limit: a few kilobytes can unpack to more than fits into memory."""
 
     def __init__(self, stream: _Packed, path: Path) -> None:
         self._stream, self._path = stream, path
@@ -85,7 +85,7 @@ class _Unpacked(io.RawIOBase):
 
 
 class NotUtf8Error(AnynerError):
-    """A file has other bytes than UTF-8 text."""
+    """A file is not UTF-8 text."""
 
     def __init__(self, path: Path, line: int, byte: int) -> None:
         self.line, self.what = line, f"not UTF-8 text (byte 0x{byte:02x})"
@@ -104,7 +104,7 @@ def numbered_lines(
 ) -> Iterator[tuple[int, str]]:
     """Every line with its number from 1, without its line end; only LF and CRLF end a line.
 
-    A line that is not UTF-8 is an error, or left out if `bad` wants to hear of it.
+    A line that is not UTF-8 is an error; with `bad`, it is passed to that function and left out.
     """
     with _bytes_of(path, position) as stream:
         for number, data in enumerate(stream, 1):
@@ -119,13 +119,13 @@ def numbered_lines(
 
 
 def whole_text(path: Path) -> str:
-    """The text of a file to the last character: line ends and a byte order mark are left in place."""
+    """The whole text of a file, with its line ends and byte order mark."""
     with _bytes_of(path) as stream:
         return _decoded(stream.read(), path, 1)
 
 
 def whole_bytes(path: Path) -> bytes:
-    """What a file holds that is not text."""
+    """The whole content of a binary file."""
     with _bytes_of(path) as stream:
         return stream.read()
 
@@ -136,18 +136,18 @@ def head_bytes(path: Path, size: int = 65536) -> bytes:
 
 
 def head_of(path: Path) -> str:
-    """About the first 64 KiB, for telling formats apart; what cannot be decoded is replaced."""
+    """The first 64 KiB as text, for format detection; invalid bytes are replaced."""
     return head_bytes(path).decode(errors="replace").removeprefix(BYTE_ORDER_MARK)
 
 
 def write_chunks(path: Path, chunks: Iterable[str]) -> None:
-    """Replace a file by the chunks, packed as its name says; if anything fails the old file stays and nothing else does."""
+    """Replace a file with the chunks, packed as its name says; if anything fails, the old file stays and nothing else is left."""
     write_bytes(path, (chunk.encode(errors=_NOT_UNICODE) for chunk in _mark_guarded(chunks)))
 
 
 def write_bytes(path: Path, chunks: Iterable[bytes]) -> None:
-    """As `write_chunks`, of what is not text."""
-    if path.is_fifo() or path.is_char_device():  # asked before links are followed: those of pipes lead nowhere
+    """As `write_chunks`, for binary data."""
+    if path.is_fifo() or path.is_char_device():  # checked before links are resolved: links to pipes resolve to no path
         with path.open("wb") as pipe:
             pipe.writelines(chunks)
         return
@@ -168,19 +168,19 @@ def chunk_writer(chunks_of: Callable[[Iterable[Item]], Iterable[str]]) -> Callab
 
 
 def temporary_beside(target: Path) -> Path:
-    """A name that nothing has yet, in the folder of the target so that it can be renamed over it."""
+    """An unused name in the target's folder, so that a file of that name can replace the target."""
     return target.with_name(f".anyner-{uuid.uuid4().hex}.tmp")
 
 
 @contextmanager
 def replacing(target: Path) -> Iterator[Path]:
-    """A new empty file beside `target`. It takes the target's place and mode at the end, or is gone if anything fails."""
+    """A new empty file beside `target`. At the end it replaces the target, with its mode; if anything fails, it is deleted."""
     temporary = temporary_beside(target)
     try:
         old: int | None = stat.S_IMODE(target.stat().st_mode) & 0o777
     except FileNotFoundError:
         old = None
-    # Nobody else may read what replaces a private file, not even while it is written.
+    # Others must not be able to read what replaces a private file, not even while it is written.
     opened = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666 if old is None else 0o600)
     try:
         mode = stat.S_IMODE(os.fstat(opened).st_mode) if old is None else old
@@ -195,7 +195,7 @@ def replacing(target: Path) -> Iterator[Path]:
 
 @contextmanager
 def new_folder(path: Path, format_name: str) -> Iterator[Path]:
-    """A folder to fill that takes the place of `path`, which must be new or empty, at the end; or is gone if anything fails."""
+    """A folder to fill. At the end it replaces `path`, which must be new or empty; if anything fails, it is deleted."""
     target = path.resolve()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise AnynerError(f"{path}: {format_name} needs a new or empty folder to write to")
@@ -213,14 +213,14 @@ def new_folder(path: Path, format_name: str) -> Iterator[Path]:
 
 
 def file_names(ids: list[str]) -> list[str]:
-    """The ids where all of them can be file names and differ; else numbers, which keep the order."""
+    """The ids if all are distinct and safe as file names; else numbers, which keep the order."""
     if all(map(_SAFE_NAME.fullmatch, ids)) and len({name.lower() for name in ids}) == len(ids):
         return ids
     return [str(number).zfill(len(str(len(ids)))) for number in range(1, len(ids) + 1)]
 
 
 def _mark_guarded(chunks: Iterable[str]) -> Iterator[str]:
-    # A reader takes one byte order mark off: a text that really begins with that character gets a second one.
+    # Readers remove one byte order mark: a text that really begins with that character gets a second one.
     first = True
     for chunk in chunks:
         if first and chunk.startswith(BYTE_ORDER_MARK):
@@ -230,10 +230,10 @@ def _mark_guarded(chunks: Iterable[str]) -> Iterator[str]:
 
 
 def format_of(path: Path, by_ending: Mapping[str, str], option: str, known: Iterable[str]) -> str:
-    """The format that the ending of a name says, .gz and .xz aside."""
+    """The format by file extension; .gz and .xz are ignored."""
     plain = path.with_suffix("") if path.suffix.lower() in (".gz", ".xz") else path
     if plain.suffix.lower() not in by_ending:
-        raise AnynerError(f"{path}: its name does not say which format: add {option}, one of {', '.join(known)}")
+        raise AnynerError(f"{path}: cannot tell the format from the file name: add {option}, one of {', '.join(known)}")
     return by_ending[plain.suffix.lower()]
 
 
@@ -243,7 +243,7 @@ def packing(path: Path, suffix: str) -> Iterator[IO[bytes]]:
     with ExitStack() as opened:
         plain = opened.enter_context(path.open("wb"))
         if suffix == ".gz":
-            # No name and no time in the header: the same documents give the same bytes.
+            # No file name or time in the header: the same documents give the same bytes.
             yield cast(IO[bytes], opened.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=plain, mtime=0)))
         elif suffix == ".xz":
             yield opened.enter_context(lzma.LZMAFile(plain, "wb"))

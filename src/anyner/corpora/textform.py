@@ -1,4 +1,4 @@
-"""Documents fitted to formats that keep a whole text with places in it."""
+"""Fitting documents to formats that store the whole text with offsets into it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class TextRules:
     entity_trouble: Callable[[Entity], str | None] = lambda _: None
 
     def fit(self, document: Document, log: ProblemLog) -> Document:
-        """The document with the entities that the rules allow; one whose text they do not allow is refused."""
+        """The document with the entities that the rules allow; a text that they do not allow is refused."""
         if trouble := self.text_trouble(document.text):
             raise InvalidInputError(f"its text {trouble}")
         entities = []

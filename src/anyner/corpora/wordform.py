@@ -1,4 +1,4 @@
-"""Documents in words: entities measured in them, and documents fitted to formats that keep words instead of a text."""
+"""Documents as words: measuring entities in words, and fitting documents to formats that store words instead of a text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WHITE_SPACE_WORD = re.compile(r"\S+")
 
 
 def given_or_spaced_words(document: Document) -> tuple[Fragment, ...]:
-    """The words the document was given, else those that white space separates."""
+    """The given words of the document, else those separated by white space."""
     if document.words is not None:
         return document.words
     return tuple(word.span() for word in _WHITE_SPACE_WORD.finditer(document.text))
@@ -61,7 +61,7 @@ def words_of(document: Document) -> list[str]:
 
 
 def entities_in_words(document: Document) -> list[tuple[Entity, Fragments]]:
-    """Each entity with its fragments in the given words; with none where it does not sit on them."""
+    """Each entity with its fragments in given words; without fragments if it is not on word boundaries."""
     words = document.words or ()
     first = {start: number for number, (start, _) in enumerate(words)}
     past = {end: number + 1 for number, (_, end) in enumerate(words)}
@@ -103,7 +103,7 @@ class WordRules:
 
     def _allowed(self, placed: Sequence[tuple[Entity, Fragments]], log: ProblemLog) -> list[Claim]:
         claims: list[Claim] = []
-        taken_to = 0  # entities come in reading order, so the end of the last one kept is all that is taken
+        taken_to = 0  # entities come in reading order, so only the end of the last one kept matters
         for entity, fragments in placed:
             if trouble := self.label_trouble(entity.label):
                 trouble = f"its label {trouble}"

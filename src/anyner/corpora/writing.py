@@ -1,4 +1,4 @@
-"""Writing documents in any format, without losing anything unnoticed."""
+"""Writing documents in any format, without unnoticed losses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BY_ENDING = {
     ".parquet": "parquet",
     ".pubtator": "pubtator",
 }
-"""Formats that the ending of a name says."""
+"""Formats by file extension."""
 
 
 def write(
@@ -30,10 +30,10 @@ def write(
     format: str | None = None,  # noqa: A002
     lossy: bool = False,
 ) -> tuple[Problem, ...]:
-    """Write all documents, or nothing: what the format cannot hold is refused.
+    """Write all documents or none: what the format cannot hold is an error.
 
-    The ending of the path says the format (`.jsonl`, `.conll`, `.spacy`, `.parquet`, `.pubtator`) unless it is named.
-    With `lossy` what can be held is written, and what was lost is returned; there `line` is the document's number.
+    Unless `format` names it, the file extension selects the format (`.jsonl`, `.conll`, `.spacy`, `.parquet`, `.pubtator`).
+    With `lossy`, whatever the format can hold is written and the losses are returned; their `line` is the document's number.
     """
     chosen = format_named(format or format_of(Path(path), BY_ENDING, "format=…", (one.name for one in FORMATS)))
     chosen.check_installed()
@@ -43,7 +43,7 @@ def write(
 
 
 def left_out(documents: Iterable[Document], format: Format) -> dict[Extra, int]:  # noqa: A002
-    """How many of what the documents have beside text and entities the format has no place for."""
+    """Counts of what the documents have besides text and entities and the format does not store."""
     numbers: Counter[Extra] = Counter()
     for document in documents:
         numbers["ids"] += bool(document.id)

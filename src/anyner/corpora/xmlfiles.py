@@ -1,4 +1,4 @@
-"""Untrusted XML as a stream of elements: no entity is ever declared or fetched, and nothing nests deeply."""
+"""Untrusted XML as a stream of elements; entity declarations, external entities and deep nesting are refused."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _DEEPEST = 30
 
 @dataclass(slots=True)
 class Element:
-    """An element with what it holds; `text` is the characters directly in it."""
+    """An element with its content; `text` is the text directly in it."""
 
     name: str
     attributes: dict[str, str]
@@ -28,12 +28,12 @@ class Element:
         return [child for child in self.children if child.name == name]
 
     def text_of(self, name: str) -> str | None:
-        """The text of the first child of that name."""
+        """The text of the first child with this name."""
         return next((child.text for child in self.children if child.name == name), None)
 
 
 class _Builder:
-    """Builds the elements of one name; what stands outside of them is forgotten."""
+    """Builds the elements with one name and ignores everything outside them."""
 
     def __init__(self, wanted: str, parser: expat.XMLParserType) -> None:
         self._wanted, self._parser = wanted, parser
@@ -52,7 +52,7 @@ class _Builder:
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         self._depth += 1
         if self._depth > _DEEPEST:
-            raise InvalidInputError(f"elements nest more than {_DEEPEST} deep")
+            raise InvalidInputError(f"elements are nested more than {_DEEPEST} deep")
         if self._open or name == self._wanted:
             element = Element(name, attributes, self._parser.CurrentLineNumber)
             if self._open:
@@ -73,19 +73,19 @@ class _Builder:
             self._texts[-1].append(text)
 
     def _doctype(self, _: str, __: str | None, ___: str | None, has_internal_subset: bool) -> None:
-        # A declaration that only names the DTD, as BioC files have it, is harmless: no DTD is ever read.
+        # A declaration that only names the DTD, as in BioC files, is harmless: no DTD is ever read.
         if has_internal_subset:
-            raise InvalidInputError("the document type declares more than a name: refused")
+            raise InvalidInputError("declarations in DOCTYPE are not allowed")
 
     def _entity(self, *_: object) -> None:
-        raise InvalidInputError("entities are declared: refused")
+        raise InvalidInputError("entity declarations are not allowed")
 
     def _external(self, *_: object) -> int:
-        raise InvalidInputError("an entity of another file: refused")
+        raise InvalidInputError("external entities are not allowed")
 
 
 def elements(path: Path, name: str, log: ProblemLog) -> Iterator[Element]:
-    """Every outermost element of that name, one by one. What follows a syntax error cannot be read and is one problem."""
+    """Every outermost element with this name, one by one. Whatever follows a syntax error cannot be read: one problem."""
     parser = expat.ParserCreate("utf-8")
     builder = _Builder(name, parser)
     try:

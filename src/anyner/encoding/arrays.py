@@ -1,4 +1,4 @@
-"""Windows -> the padded arrays of one batch, with every length. numpy only: any runtime makes its own tensors of them."""
+"""Windows -> the padded arrays of one batch, with every length. numpy only: any runtime makes its own tensors from them."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def arrays_of(windows: Sequence[Window], frame: Frame, shapes: ShapeVocabulary |
 
 
 def _own_pieces(window: Window, separator: Pieces) -> Iterable[int]:
-    """Of the window's words, with separators between its lines."""
+    """The pieces of the window's words, with separators between its lines."""
     if not window.line_starts:
         return chain.from_iterable(window.pieces)
     stops = [place for place in window.line_starts if place]
@@ -78,7 +78,7 @@ def _own_pieces(window: Window, separator: Pieces) -> Iterable[int]:
 def _word_pieces(windows: Sequence[Window], lengths: Integers, before: Integers, separator: int) -> tuple[Integers, Integers]:
     """First and last piece of every word of the batch, flat; `before` counts the pieces in front of each window's words.
 
-    `separator` counts those between two lines.
+    `separator` is the number of pieces between two lines.
     """
     words = chain.from_iterable(window.pieces for window in windows)
     sizes = np.fromiter(map(len, words), dtype=np.int64, count=int(lengths.sum()))

@@ -16,7 +16,7 @@ from anyner.errors import AnynerError
 _MAKING = frozenset({"empty", "zeros", "ones", "full", "arange", "rand", "randn", "eye", "linspace", "empty_strided"})
 _SPARE_NUMBERS, _SPARE_TENSORS, _SPARE_ROWS = 64_000_000, 2_000, 65_536
 _TIMES_NUMBERS, _TIMES_TENSORS = 4, 8
-"""A model makes more than it stores: the decoder of BART and T5 kinds, poolers, tables that are tied afterwards."""
+"""A model creates more than it stores: the decoder of BART and T5, poolers, tables that are tied afterwards."""
 
 
 def numbers_made(func: Callable[..., Any], args: Sequence[Any], named: Mapping[str, Any]) -> int:

@@ -1,4 +1,4 @@
-"""What can be set about the encoder: where it comes from and how pieces become words."""
+"""Settings of the encoder: its source, and how pieces become words."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Pooling = Literal["first", "max", "mean", "first_last_max", "first_last_mean"]
 
 
 SCRATCH = "from_scratch"
-"""The source of an encoder that starts from nothing."""
+"""The source of an encoder that is trained from scratch."""
 
 
 class EncoderConfig(Settings):

@@ -19,12 +19,12 @@ from anyner.text.windows import Window
 
 DROPOUT, SHAPE_DROPOUT = 0.1, 0.2
 _POSITION_TABLES = ("position_embeddings", "embed_positions")
-"""How the position tables of all encoders are called."""
+"""Names of the position tables of all encoders."""
 
 
 @dataclass(frozen=True, slots=True)
 class States:
-    """The encoder's output: one vector a word and one a piece, in bfloat16 or float32 depending on autocast."""
+    """The encoder's output: one vector per word and one per piece, in bfloat16 or float32 depending on autocast."""
 
     words: Tensor  # (B, M, d)
     word_mask: Tensor  # (B, M) bool
@@ -42,7 +42,7 @@ class States:
 
     @property
     def content_keys(self) -> tuple[int, ...]:
-        """Keys of all random draws: one number a sentence, from its words."""
+        """Keys of all random draws: one number per sentence, from its words."""
         return tuple(window.content_key for window in self.windows)
 
     def placed(self, array: NDArray[Any]) -> Tensor:
@@ -55,7 +55,7 @@ class States:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The pretrained encoder's own tables, for heads that share them. They stay the encoder's: a head must not register them."""
+    """The pretrained encoder's embedding tables, for heads that share them. A head must not register them as its own."""
 
     tokens: nn.Embedding
     positions: nn.Embedding | None
@@ -66,7 +66,7 @@ class Tables:
 
 class Encoder(nn.Module):
     def __init__(self, config: EncoderConfig, pretrained: PreTrainedModel, shapes: ShapeVocabulary | None = None) -> None:
-        """`shapes` are the word shapes that it knows, if it reads any."""
+        """`shapes`: its vocabulary of word shapes, if it uses any."""
         super().__init__()
         self.config = config
         self.shapes = shapes
@@ -109,7 +109,7 @@ class Encoder(nn.Module):
 
     @property
     def most_pieces(self) -> int | None:
-        """Most pieces the pretrained encoder can read; None: any number."""
+        """Maximum number of pieces the pretrained encoder can read; None: no limit."""
         tables = self.tables
         if tables.positions is not None:
             return tables.positions.num_embeddings - tables.position_offset
@@ -120,10 +120,10 @@ class Encoder(nn.Module):
 def _position_offset(positions: nn.Embedding | None) -> int:
     if positions is None:
         return 0
-    declared = getattr(positions, "offset", None)  # BART kinds
+    declared = getattr(positions, "offset", None)  # as in BART
     if declared is not None:
         return int(declared)
-    return positions.padding_idx + 1 if positions.padding_idx is not None else 0  # RoBERTa and MPNet kinds; BERT has none
+    return positions.padding_idx + 1 if positions.padding_idx is not None else 0  # as in RoBERTa and MPNet; BERT has none
 
 
 class WordLayer(nn.Module):
@@ -141,7 +141,7 @@ class WordLayer(nn.Module):
             self.shapes = nn.Embedding(len(shapes), config.word_shapes)
             nn.init.normal_(self.shapes.weight, std=0.02)
             if not config.lstm_layers:
-                self.joined = _mapped_back(piece_width + config.word_shapes, piece_width)
+                self.joined = _projection(piece_width + config.word_shapes, piece_width)
         self.lstm: nn.LSTM | None = None
         if config.lstm_layers:
             self.width = piece_width // 2 * 2
@@ -167,8 +167,8 @@ class WordLayer(nn.Module):
         return self.dropout(words.masked_fill(~batch.word_mask[..., None], 0.0))  # type: ignore[no-any-return]
 
 
-def _mapped_back(width: int, piece_width: int) -> nn.Linear:
-    """Starts near the identity on the encoder's vector, with small weights for the shapes, to keep what is pretrained."""
+def _projection(width: int, piece_width: int) -> nn.Linear:
+    """Initialized near the identity on the encoder's vector, with small weights for the shapes, to preserve pretraining."""
     layer = nn.Linear(width, piece_width)
     nn.init.normal_(layer.weight, std=0.02)
     nn.init.eye_(layer.weight[:, :piece_width].detach())

@@ -21,12 +21,12 @@ class Entities:
 
     label: Integers  # (E,)
     sizes: Integers  # (E,) words of each entity, at least one
-    words: Integers  # (W,) in the window, rising in each entity
+    words: Integers  # (W,) in the window, ascending in each entity
     thousandths: Integers  # (E,) probability of each
 
     @classmethod
     def of(cls, entities: Sequence[WordEntity], labels: Sequence[str]) -> Self:
-        """Labels that the model does not have are left out."""
+        """Entities with labels that the model does not have are left out."""
         number = {label: i for i, label in enumerate(labels)}
         known = [(entity, entity.word_indices) for entity in entities if entity.label in number]
         return cls(
@@ -38,7 +38,7 @@ class Entities:
 
     @property
     def offsets(self) -> Integers:
-        """Where the words of each entity begin, and where the last ones end: (E + 1,)."""
+        """Start of each entity in `words`, and the end of the last: (E + 1,)."""
         return np.concatenate([[0], np.cumsum(self.sizes)])
 
     @property
@@ -55,14 +55,14 @@ class Entities:
         return self.last - self.first + 1 == self.sizes  # type: ignore[no-any-return]
 
     def part(self, first: int, stop: int) -> Entities:
-        """Those that lie wholly among the words from `first` to `stop`."""
+        """The entities that lie entirely in the words `[first, stop)`."""
         kept = (self.first >= first) & (self.last < stop)
         words, _ = only_groups(self.words, self.offsets, kept)
         return Entities(self.label[kept], self.sizes[kept], words - first, self.thousandths[kept])
 
     @classmethod
     def joined(cls, parts: Sequence[Entities], shifts: Sequence[int]) -> Entities:
-        """Those of texts that follow each other, each shifted by so many words."""
+        """The entities of consecutive texts, each shifted by a number of words."""
         return cls(
             label=np.concatenate([part.label for part in parts]),
             sizes=np.concatenate([part.sizes for part in parts]),
@@ -81,7 +81,7 @@ class WindowSoftLabels:
 
     @classmethod
     def of(cls, entities: Sequence[WordEntity], labels: Sequence[str], weight: float, covers_discontinuous: bool = False) -> Self:
-        """Of entities whose scores are probabilities."""
+        """From entities whose scores are probabilities."""
         return cls(Entities.of(entities, labels), weight, covers_discontinuous)
 
 
@@ -111,7 +111,7 @@ class Example:
         return cls(window, Entities.of(entities, labels), flags, soft_labels)
 
     def part(self, first: int, stop: int) -> Example:
-        """The words from `first` to `stop` alone, with the entities that lie wholly among them."""
+        """The words `[first, stop)` alone, with the entities that lie entirely in them."""
         soft = self.soft_labels
         return replace(
             self,
@@ -122,9 +122,9 @@ class Example:
 
     @classmethod
     def joined(cls, examples: Sequence[Example], breaks: Sequence[bool]) -> Example:
-        """One example of several consecutive ones; `breaks` says which of them start after a line break.
+        """One example from several consecutive ones; `breaks` says which of them start after a line break.
 
-        All have soft labels of the same weight and coverage, or none has, and the same labels are annotated in all.
+        All or none must have soft labels, of the same weight and coverage, and the same labels must be annotated in all.
         """
         if len(examples) == 1:
             return examples[0]

@@ -12,12 +12,12 @@ from torch import Tensor
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 WHOLE = 1000
-"""Probabilities are whole thousandths on their way to the device."""
+"""Probabilities are copied to the device as integers, in thousandths."""
 
 
 @dataclass(frozen=True, slots=True)
 class GoldArrays:
-    """The same entities on the host, for targets and sizes computed without waiting for the device."""
+    """The entities of `Gold` on the host, for targets and sizes computed without waiting for the device."""
 
     sentence: Integers
     label: Integers
@@ -27,33 +27,33 @@ class GoldArrays:
     offsets: Integers
 
     def only(self, kept: Flags) -> GoldArrays:
-        """The entities (E,) that are kept."""
+        """Only the entities selected by `kept` (E,)."""
         words, offsets = only_groups(self.words, self.offsets, kept)
         return GoldArrays(self.sentence[kept], self.label[kept], self.first[kept], self.last[kept], words, offsets)
 
 
 def only_groups(values: Integers, offsets: Integers, kept: Flags) -> tuple[Integers, Integers]:
-    """Of groups of values, flat, those that are kept, and where they begin then."""
+    """The kept groups of flat values, and their new offsets."""
     sizes = np.diff(offsets)
     return values[np.repeat(kept, sizes)], np.concatenate([[0], np.cumsum(sizes[kept])])
 
 
 @dataclass(frozen=True, slots=True)
 class SoftLabels:
-    """Entities that other models predicted, with their probabilities: targets beside the gold for whatever scores every span."""
+    """Entities that other models predicted, with their probabilities: targets beside gold for losses over all spans."""
 
     sentence: Tensor  # (O,)
     label: Tensor  # (O,)
     first: Tensor  # (O,)
     last: Tensor  # (O,)
     contiguous: Tensor  # (O,) bool
-    thousandths: Tensor  # (O,) probability of each; whole numbers travel to the device with all others
+    thousandths: Tensor  # (O,) probability of each; an integer, to be copied with all others
     has_soft_labels: Tensor  # (B,) bool
-    covers_discontinuous: Tensor  # (B,) bool: the models could predict discontinuous entities; if not, gold alone counts there
+    covers_discontinuous: Tensor  # (B,) bool: the models could predict discontinuous entities; if not, only gold is used for them
     soft_label_weight: float
-    """Share of the soft labels in a target, where a sentence has them; gold has the rest."""
+    """Weight of the soft labels in the targets of a sentence that has them; gold has the rest."""
     labels: int
-    """C. Of kinds of spans beyond them, fragments, they say nothing: gold alone counts there."""
+    """C. Kinds of spans beyond these (fragments) have no soft labels: only gold is used for them."""
 
     @property
     def probability(self) -> Tensor:
@@ -61,7 +61,7 @@ class SoftLabels:
 
     @property
     def weight(self) -> Tensor:
-        """Share of the soft labels in the targets of each sentence: (B,)."""
+        """Weight of the soft labels in the targets of each sentence: (B,)."""
         return self.has_soft_labels * self.soft_label_weight
 
 
@@ -85,7 +85,7 @@ class Gold:
     soft_labels: SoftLabels | None = None
 
     def span_targets(self, words: int) -> Tensor:
-        """The probability that each span is an entity of each label, discontinuous ones aside: (B, C, M, M), float32."""
+        """The probability that each span is a contiguous entity of each label: (B, C, M, M), float32."""
         sentences, labels = self.annotated.shape
         size = (sentences, labels, words, words)
         target = _span_table(self, self.contiguous.float(), size)

@@ -24,14 +24,14 @@ from anyner.encoding.untrusted import read_json
 from anyner.errors import AnynerError, first_line
 from anyner.text.windows import Pieces
 
-_REMEMBERED = 200_000
+_CACHED_WORDS = 200_000
 LONGEST_WORD = 64
-"""A word of more pieces keeps its first three quarters and its end: ten thousand letters in a row are a word, not a document."""
+"""Maximum pieces per word. Longer words keep the start and the end: ten thousand letters in a row are a word, not a document."""
 _LONGEST_UNKNOWN = 64
-"""A longer word that becomes one unknown piece was not read: WordPiece gives up at 100 letters."""
+"""A longer word that becomes one unknown piece counts as not read: WordPiece gives up at 100 letters."""
 _MOST_CHARACTERS = 1024
-"""Most characters of a word that the tokenizer reads: WordPiece takes cubic time, and 64 pieces need no more."""
-_LONGEST_REMEMBERED = 100
+"""Maximum characters of a word that the tokenizer reads: WordPiece takes cubic time, and 64 pieces need no more."""
+_LONGEST_CACHED = 100
 """Longer words are not cached: they are rarely repeated, and one may have a million characters."""
 
 TOKENIZER_SETTINGS = "tokenizer_config.json"
@@ -55,7 +55,7 @@ def plain_form(word: str) -> str:
     if word.isascii():
         return word
     plain = normalize("NFC", _VARIANTS.sub(lambda variants: normalize("NFKC", variants[0]), _INVISIBLE.sub("", word)))
-    while (shorter := normalize("NFC", _IDLE_JOINERS.sub("", plain))) != plain:  # marks that change places can make others idle
+    while (shorter := normalize("NFC", _IDLE_JOINERS.sub("", plain))) != plain:  # reordered marks can leave other joiners idle
         plain = shorter
     return plain or word
 
@@ -69,7 +69,7 @@ def _abridged(word: str) -> str:
 
 
 class Shortened(tuple[int, ...]):
-    """The pieces of a word that was too long to be read whole."""
+    """The pieces of a word that was too long to be read in full."""
 
     __slots__ = ()
 
@@ -98,7 +98,7 @@ class PieceVocabulary:
         self._most = LONGEST_WORD
 
     def limit(self, pieces: int) -> None:
-        """No word may have more pieces than fit into a window."""
+        """Limits the pieces of a word to those that fit into a window."""
         if pieces < self._most:
             self._most = pieces
             self._known.clear()
@@ -119,8 +119,8 @@ class PieceVocabulary:
         found = {word: pieces for word in distinct if (pieces := known.get(word))}
         new = [word for word in distinct if word not in found]
         learned = dict(zip(new, self._read(new), strict=True))
-        kept = {word: pieces for word, pieces in learned.items() if len(word) <= _LONGEST_REMEMBERED}
-        if len(known) + len(kept) > _REMEMBERED:
+        kept = {word: pieces for word, pieces in learned.items() if len(word) <= _LONGEST_CACHED}
+        if len(known) + len(kept) > _CACHED_WORDS:
             self._known = found | kept
         else:
             known.update(kept)
@@ -143,7 +143,7 @@ class PieceVocabulary:
         return [tuple(encoding.ids) or (self.frame.unknown,) for encoding in encodings]
 
     def _fitting(self, word: str, pieces: Pieces) -> Pieces:
-        """The pieces, none of them special, or as many as a word may have; `Shortened` if the word is not read whole."""
+        """The pieces without special ones, at most as many as a word may have; `Shortened` if the word is not read in full."""
         if not self._reserved.isdisjoint(pieces):
             pieces = tuple(self.frame.unknown if piece in self._reserved else piece for piece in pieces)
         if len(pieces) > self._most:
@@ -206,7 +206,7 @@ def _special_piece(tokenizer: Tokenizer, token: Any) -> int | None:
 
 
 def _frame(tokenizer: Tokenizer, pad: int | None, unknown: int | None) -> Frame:
-    """Found by encoding one word with and without its special pieces, so it holds for any tokenizer."""
+    """Found by encoding one word with and without special pieces, so it works for any tokenizer."""
     plain = tokenizer.encode(" a", add_special_tokens=False).ids
     framed = tokenizer.encode(" a", add_special_tokens=True).ids
     start = next(i for i in range(len(framed) + 1) if list(islice(framed, i, i + len(plain))) == plain)

@@ -51,7 +51,7 @@ def maxima(rows: Tensor, longest: int) -> Tensor:
     levels = [rows]
     for power in range(max(longest, 1).bit_length() - 1):
         below, step = levels[-1], 1 << power
-        later = torch.nn.functional.pad(below, (0, 0, 0, step), value=-math.inf)[:, step:]  # what begins `step` rows later
+        later = torch.nn.functional.pad(below, (0, 0, 0, step), value=-math.inf)[:, step:]  # shifted by `step` rows
         levels.append(torch.maximum(below, later))
     return torch.stack(levels, dim=1)
 

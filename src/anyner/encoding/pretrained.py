@@ -33,7 +33,7 @@ from anyner.errors import AnynerError, first_line
 
 disable_progress_bar()
 _SCRATCH_LAYERS, _SCRATCH_PIECES = 2, 4000
-"""Of an encoder that is trained from scratch."""
+"""Layers and vocabulary size of an encoder that is trained from scratch."""
 _SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 _TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "spiece.model", "sentencepiece.bpe.model", "tokenizer.model")
 """Every folder with a tokenizer has one of these."""
@@ -42,7 +42,7 @@ _GENERIC_TOKENIZERS = {"PreTrainedTokenizer", "TokenizersBackend", "HerbertToken
 
 
 def pretrained_encoder(config: EncoderConfig, texts: Iterable[str]) -> tuple[PreTrainedModel, PieceVocabulary]:
-    """The encoder to start training from. `texts` are read only for the vocabulary of one trained from scratch."""
+    """The encoder to start training from. `texts` are only read to learn the vocabulary of one trained from scratch."""
     if config.source == SCRATCH:
         vocabulary = train_vocabulary(texts)
         return encoder_from_config(_scratch_config(config.scratch_width, vocabulary)), vocabulary
@@ -54,7 +54,7 @@ def pretrained_encoder(config: EncoderConfig, texts: Iterable[str]) -> tuple[Pre
 
 
 def pretrained_width(config: EncoderConfig) -> int:
-    """Width of the vectors of the encoder to start training from; its weights are not read."""
+    """Hidden size of the encoder to start training from; its weights are not read."""
     if config.source == SCRATCH:
         return config.scratch_width
     name = _place(config.source)
@@ -72,7 +72,7 @@ def pretrained_vocabulary(source: str) -> PieceVocabulary:
 
 @contextmanager
 def _loading_errors(name: str) -> Iterator[None]:
-    """Turns whatever the library raises into one line: every encoder checks its settings and weights in its own way."""
+    """Turns any error of the library into one line: every encoder checks its settings and weights in its own way."""
     try:
         yield
     except Exception as error:
@@ -122,12 +122,12 @@ def _check_tokenizer_files(folder: Path) -> None:
 
 
 def load_pretrained(source: str) -> PreTrainedModel:
-    """A whole checkpoint in float32, for heads that start from its decoder. Warns of weights that are not in it."""
+    """A full checkpoint in float32, for heads that start from its decoder. Warns of missing weights."""
     name = _place(source)
     local = Path(name).is_dir()
     budget = _checked_checkpoint(Path(name)) if local else nullcontext()
     with _loading_errors(name), _quiet_libraries(), budget:
-        model, told = AutoModel.from_pretrained(
+        model, info = AutoModel.from_pretrained(
             name,
             config=_checkpoint_config(name, local=local),
             trust_remote_code=False,
@@ -138,9 +138,9 @@ def load_pretrained(source: str) -> PreTrainedModel:
         )
     if broken := not_finite(model.state_dict()):
         raise AnynerError(f"encoder.source: cannot load {name!r}: {broken} holds values that are not finite")
-    if new := sorted(key for key in told["missing_keys"] if "pooler" not in key):  # which nothing here reads
-        told_of = f"encoder.source: {source} lacks {len(new)} weights, the first {new[0]}: they start from scratch"
-        warnings.warn(told_of, stacklevel=2)
+    if new := sorted(key for key in info["missing_keys"] if "pooler" not in key):  # a pooler is not used
+        message = f"encoder.source: {source} lacks {len(new)} weights, the first {new[0]}: initialized at random"
+        warnings.warn(message, stacklevel=2)
     return model
 
 
@@ -217,18 +217,18 @@ def is_encoder_half(pretrained: PreTrainedModel) -> bool:
 
 
 def encoder_from_config(plain: PreTrainedConfig | Mapping[str, Any]) -> PreTrainedModel:
-    """An encoder with new weights, from a Hugging Face config or its JSON form; never runs code from outside the library."""
+    """An encoder with random weights, from a Hugging Face config or its JSON form; never runs code from outside the library."""
     config = plain if isinstance(plain, PreTrainedConfig) else _config(plain)
     return _encoder_half(AutoModel.from_config(config, trust_remote_code=False, dtype=torch.float32))
 
 
 def width_of(plain: Mapping[str, Any]) -> int:
-    """Width of the vectors of an encoder with this config."""
+    """Hidden size of an encoder with this config."""
     return int(_config(plain).hidden_size)
 
 
 def _config(plain: Mapping[str, Any]) -> PreTrainedConfig:
-    """Only of a listed type, and without keys that name code or other checkpoints: AutoConfig would ask on stdin."""
+    """A config of a listed type only, without keys that name code or other checkpoints: AutoConfig would prompt on stdin."""
     kind, settings = encoder_settings(plain)
     with _quiet_libraries():
         return AutoConfig.for_model(kind, **settings)
@@ -256,7 +256,7 @@ def _scratch_config(width: int, vocabulary: PieceVocabulary) -> BertConfig:
 
 
 def train_vocabulary(texts: Iterable[str], size: int = _SCRATCH_PIECES) -> PieceVocabulary:
-    """A WordPiece vocabulary made from the texts; the same texts give the same vocabulary."""
+    """A WordPiece vocabulary learned from the texts; the same texts give the same vocabulary."""
     normalizer, cutter = BertNormalizer(lowercase=False, strip_accents=False), BertPreTokenizer()
     words: Counter[str] = Counter()
     for text in texts:

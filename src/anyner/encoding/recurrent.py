@@ -16,11 +16,11 @@ from anyner.encoding.pooling import take
 OneWay = Callable[[Tensor, Sequence[Tensor], bool], Tensor]
 """Runs one direction of one layer on rows (B, M, d), with its weights, in training or not: (B, M, h)."""
 _ROWS, _WIDTH, _MOST_ROWS = 8, 128, 128
-"""Of cuDNN's persistent kernels: rows and widths are multiples of these, and torch takes them for so many rows at most."""
+"""For cuDNN's persistent kernels, rows and widths must be multiples of the first two; torch uses them for at most 128 rows."""
 
 
 def packed(lstm: nn.LSTM, words: Tensor, batch: Batch) -> Tensor:
-    """Of words (B, M, d): (B, M, 2 h); what padding has means nothing."""
+    """Runs on packed words. (B, M, d) -> (B, M, 2 h); values at padding are meaningless."""
     rows = words.flatten(0, 1).index_select(0, batch.packed)  # (N, d)
     output, _ = lstm(PackedSequence(rows, _words_at(batch.lengths)))
     return output.data.index_select(0, batch.unpacked.flatten()).view(*batch.unpacked.shape, -1)  # type: ignore[no-any-return]
@@ -32,7 +32,7 @@ def one_way(rows: Tensor, weights: Sequence[Tensor], training: bool) -> Tensor:
 
 
 def padded(lstm: nn.LSTM, words: Tensor, mask: Tensor, run: OneWay = one_way) -> Tensor:
-    """The same without packing, which a graph cannot have: for the second direction each row is turned around."""
+    """The same without packing, which a graph does not support: for the backward direction each row is reversed."""
     length, place = mask.sum(1, keepdim=True), torch.arange(words.shape[1], device=words.device)  # (B, 1), (M,)
     backwards = torch.where(place < length, length - 1 - place, place)  # (B, M)
     for layer in range(lstm.num_layers):
@@ -53,9 +53,9 @@ def can_persist(words: Tensor) -> bool:
 
 
 def persistent(lstm: nn.LSTM, words: Tensor, mask: Tensor) -> Tensor:
-    """The same by one kernel a direction, where packing takes several for every word.
+    """The same with one kernel per direction, where packing takes several for every word.
 
-    For training: a step of a small model waits for its kernels to be launched.
+    For training: the step time of a small model is dominated by kernel launches.
     """
     more = -len(words) % _ROWS
     rows, row_mask = functional.pad(words, (0, 0, 0, 0, 0, more)), functional.pad(mask, (0, 0, 0, more))
@@ -63,7 +63,7 @@ def persistent(lstm: nn.LSTM, words: Tensor, mask: Tensor) -> Tensor:
 
 
 def _widened(rows: Tensor, weights: Sequence[Tensor], training: bool) -> Tensor:
-    """Zeros widen the LSTM and what it reads; a unit without weights stays 0."""
+    """Pads the LSTM and its input with zeros; a unit without weights stays 0."""
     width, hidden = rows.shape[-1], weights[1].shape[1]
     more, wider = -hidden % _WIDTH, -width % _WIDTH
     padding = ((0, wider, 0, more), (0, more, 0, more), (0, more), (0, more))
@@ -77,5 +77,5 @@ def _widened(rows: Tensor, weights: Sequence[Tensor], training: bool) -> Tensor:
 
 
 def _words_at(lengths: Sequence[int]) -> Tensor:
-    """How many rows have a word at each place, on the host: the batch sizes of a packed sequence."""
+    """How many rows have a word at each position, on the host: the batch sizes of a packed sequence."""
     return torch.from_numpy(np.bincount(lengths)[::-1].cumsum()[::-1][1:].copy())

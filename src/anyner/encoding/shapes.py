@@ -1,4 +1,4 @@
-"""Word shapes: capitals, digits and signs of a word, for encoders that do not see them.
+"""Word shapes: the case, digits and punctuation of a word, for encoders that do not see them.
 
 The vocabulary of shapes is built from the training documents and saved with the model. No torch here.
 """
@@ -36,7 +36,7 @@ _MOST_RUNS = 8
 
 @lru_cache(maxsize=200_000)
 def shape_of(word: str) -> str:
-    """Capitals as X, small letters as x, letters without case as c, digits as 0, signs as they are.
+    """Uppercase letters as X, lowercase as x, caseless as c, digits as 0, other characters as they are.
 
     >>> shape_of("NF-kappaB"), shape_of("T"), shape_of("p65"), shape_of("水")
     ('XX-xxX', 'X', 'x00', 'c')
@@ -56,7 +56,7 @@ def _kind(character: str) -> str:
 
 
 def in_one_casing(words: Iterable[str]) -> bool:
-    """Whether all letters are small, or all are capitals: then casing says nothing."""
+    """Whether all letters are lowercase, or all uppercase: then casing is not informative."""
     text = "".join(words)
     return text.islower() or text.isupper()
 
@@ -72,7 +72,7 @@ class ShapeVocabulary:
         return len(self._rows) + 1
 
     def rows(self, windows: Sequence[Window]) -> NDArray[np.int64]:
-        """The row of every word's shape, flat. Hidden words are unknown, and so are all words of a text in one casing."""
+        """The row of every word's shape, flat. Hidden words get the unknown shape, as do all words of a text in one casing."""
         rows: list[int] = []
         for window in windows:
             if window.caseless or in_one_casing(window.words):
@@ -95,16 +95,16 @@ class ShapeVocabulary:
 
     @classmethod
     def load(cls, folder: Path) -> Self:
-        """From the model folder; refuses a file that is missing, malformed or of word features that are gone."""
+        """From the model folder; refuses a file that is missing, malformed or of word features that no longer exist."""
         path = folder / SHAPES
         if not path.is_file():
-            raise AnynerError(f"{folder}: no {SHAPES}, which config.json asks for")
+            raise AnynerError(f"{folder}: no {SHAPES}, which config.json requires")
         plain = read_json(path)
         shapes = plain.pop("shapes", None) if isinstance(plain, dict) else None
         if not isinstance(shapes, list) or not shapes or not all(isinstance(shape, str) and shape for shape in shapes):
             raise AnynerError(f"{path}: not a list of word shapes")
         if len(set(shapes)) != len(shapes):
             raise AnynerError(f"{path}: a word shape is listed twice")
-        if unknown := [key for key, value in plain.items() if value]:  # empty: word features that models could have had
+        if unknown := [key for key, value in plain.items() if value]:  # empty ones: word features of earlier versions
             raise AnynerError(f"{path}: unknown key {unknown[0]!r}")
         return cls(shapes)

@@ -19,7 +19,7 @@ def stored_shapes(path: Path) -> dict[str, Shape]:
         with path.open("rb") as file:
             header = int.from_bytes(file.read(8), "little")
         if header > _MOST_HEADER:  # a pickle reads as an absurd length
-            raise AnynerError(f"{path}: not a whole safetensors file (pickles are refused): its header is too large")
+            raise AnynerError(f"{path}: not a valid safetensors file (pickles are refused): its header is too large")
         with safe_open(path, framework="np") as weights:
             slices = {name: weights.get_slice(name) for name in weights.keys()}  # noqa: SIM118 - it is no dictionary
             for name, one in slices.items():
@@ -27,4 +27,4 @@ def stored_shapes(path: Path) -> dict[str, Shape]:
                     raise AnynerError(f"{path}: {name[:80]!r} has the unsupported type {one.get_dtype()}; save it as float32")
             return {name: tuple(one.get_shape()) for name, one in slices.items()}
     except (SafetensorError, OSError, ValueError) as error:
-        raise AnynerError(f"{path}: not a whole safetensors file (pickles are refused): {first_line(error)}") from None
+        raise AnynerError(f"{path}: not a valid safetensors file (pickles are refused): {first_line(error)}") from None

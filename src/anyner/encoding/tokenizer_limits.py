@@ -1,4 +1,4 @@
-"""Bounds on a `tokenizer.json`: one that turns each character into a thousand takes all memory at the first word."""
+"""Limits on a `tokenizer.json`: one that turns each character into a thousand would exhaust memory at the first word."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from anyner.errors import AnynerError
 MOST_BYTES = 64 << 20
 _PARTS = ("normalizer", "pre_tokenizer", "post_processor", "decoder")
 _MOST_VALUES = 2_000
-"""Most values in one part, nested ones included."""
+"""Maximum number of values in one part, nested ones included."""
 _LONGEST_TEXT = 1_000
-"""Of a pattern or a replacement."""
+"""Maximum characters of a pattern or a replacement."""
 _MOST_GROWTH = 256
-"""NFKC, as SentencePiece has it, makes 18 characters of one, and some replacements by a pattern go with it."""
+"""SentencePiece's NFKC turns one character into up to 18, and some pattern replacements come on top."""
 _MOST_PIECES = 10_000_000
 _CHARSMAP = "precompiled_charsmap"
 
@@ -34,7 +34,7 @@ def check_tokenizer(plain: Any, where: str) -> None:
             if count >= _MOST_VALUES:
                 raise AnynerError(f"{where}: '{part}' is too large: the limit is {_MOST_VALUES:,} values")
             if isinstance(value, str) and len(value) > _LONGEST_TEXT and key != _CHARSMAP:
-                raise AnynerError(f"{where}: '{part}' has a text of {len(value):,} characters: the most is {_LONGEST_TEXT:,}")
+                raise AnynerError(f"{where}: '{part}' has a text of {len(value):,} characters: the limit is {_LONGEST_TEXT:,}")
             if part != "decoder":  # never run
                 growth *= _growth(value)
             if growth > _MOST_GROWTH:
@@ -42,7 +42,7 @@ def check_tokenizer(plain: Any, where: str) -> None:
 
 
 def _check_ids(plain: Mapping[str, Any], where: str) -> None:
-    """The tokenizers library would allocate up to the largest id."""
+    """Limits the ids: the tokenizers library allocates memory up to the largest one."""
     vocabulary, added = plain["model"]["vocab"], plain.get("added_tokens")
     ids = list(vocabulary.values()) if isinstance(vocabulary, Mapping) else []
     ids += [token.get("id") for token in added if isinstance(token, Mapping)] if isinstance(added, list) else []
@@ -62,7 +62,7 @@ def _values(plain: Any, key: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _growth(node: Any) -> float:
-    """How many characters one step can make of one."""
+    """Maximum number of characters that one step can make of one."""
     if not isinstance(node, Mapping):
         return 1
     if node.get("type") == "Replace":
@@ -80,7 +80,7 @@ def _replaced(pattern: Any, content: str) -> float:
 
 
 def _mapped(charsmap: str) -> int:
-    """The longest text in a table of SentencePiece: the length of its trie, the trie, and texts that end in a zero byte."""
+    """The longest text in a charsmap of SentencePiece: the length of its trie, the trie, and zero-terminated texts."""
     try:
         table = base64.b64decode(charsmap, validate=True)
     except (binascii.Error, ValueError):

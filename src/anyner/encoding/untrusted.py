@@ -38,26 +38,26 @@ _NOT_READ = frozenset(
         *("output_hidden_states", "output_attentions"),
     }
 )
-"""Of an encoder's config: stored with a model, but nothing here depends on it."""
+"""Keys of an encoder's config that are stored with a model but not used."""
 
 _MOST_JSON = 4 << 20
 _DEEPEST = 32
 _LARGEST = 10_000_000
 """Far above any vocabulary, position table or width."""
 _MOST_LAYERS = 256
-_HALF_CHARACTER = re.compile(rb"\\u[dD][89abAB]|\\u[dD][c-fC-F]")
+_SURROGATE = re.compile(rb"\\u[dD][89abAB]|\\u[dD][c-fC-F]")
 
 
 def read_json(path: Path, most: int = _MOST_JSON, otherwise: str = "not valid JSON") -> Any:
-    """The content of a JSON file of at most `most` bytes and a sane depth; an error never quotes the file."""
+    """The content of a JSON file of at most `most` bytes and limited depth; errors never quote the file."""
     try:
         with path.open("rb") as file:
             content = file.read(most + 1)
         if len(content) > most:
             raise AnynerError(f"{path}: too large: the limit is {most >> 20} MB")
         plain = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
-        if _HALF_CHARACTER.search(content):
-            json.dumps(plain, ensure_ascii=False).encode()  # fails unless the other half follows: nothing can print it
+        if _SURROGATE.search(content):
+            json.dumps(plain, ensure_ascii=False).encode()  # fails on a lone surrogate, which cannot be printed
     except (RecursionError, MemoryError):
         raise AnynerError(f"{path}: {otherwise}: too deep") from None
     except OSError as error:
@@ -76,7 +76,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def depth(plain: Any) -> int:
-    """Levels of lists and objects, at most one more than are allowed."""
+    """Levels of nested lists and objects, counted up to one above the limit."""
     level, here = 0, [plain] if isinstance(plain, dict | list) else []
     while here and level <= _DEEPEST:
         here = [inner for one in here for inner in _inside(one) if isinstance(inner, dict | list)]
@@ -112,7 +112,7 @@ def encoder_settings(plain: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """The kind of an encoder and the settings to build it with; a kind or a size that is not allowed is refused."""
     kind = plain.get("model_type")
     if not isinstance(kind, str) or kind not in ENCODER_KINDS:
-        raise AnynerError(f"config.json: unknown encoder type {_short(kind)}: it can be {', '.join(sorted(ENCODER_KINDS))}")
+        raise AnynerError(f"config.json: unknown encoder type {_short(kind)}: expected one of {', '.join(sorted(ENCODER_KINDS))}")
     settings = {key: value for key, value in kept_settings(plain).items() if key not in _NOT_READ and key != "model_type"}
     for key, value in settings.items():
         check_size(key, value, _LARGEST, "config.json: the encoder's")
@@ -123,7 +123,7 @@ def check_size(key: str, value: Any, most: int, where: str) -> None:
     """Refuses a setting that holds a larger number than `most`, or more layers than any model has."""
     most = min(most, _MOST_LAYERS) if "layers" in key else most
     if any(abs(number) > most for number in _numbers(value)):
-        raise AnynerError(f"{where} {_short(key)} is too large: the most is {most:,}")
+        raise AnynerError(f"{where} {_short(key)} is too large: the limit is {most:,}")
 
 
 def _short(value: object) -> str:

@@ -1,4 +1,4 @@
-"""A vocabulary of word pieces learned from counted words, the same for the same counts on every machine and in every process.
+"""Learns a WordPiece vocabulary from word counts: the same counts give the same vocabulary on every machine.
 
 The trainer of the tokenizers library breaks ties by the order of a randomly seeded hash map: two processes of one training,
 or a training and its resumption, would get different vocabularies.
@@ -18,7 +18,7 @@ Pair = tuple[str, str]
 
 
 def learned_pieces(words: Mapping[str, int], most: int) -> list[str]:
-    """At most so many pieces: single characters, most frequent first, then merges of the most frequent neighbours."""
+    """At most `most` pieces: single characters, most frequent first, then merges of the most frequent neighbours."""
     ordered = sorted(words.items())
     split = [[word[0], *(INSIDE + character for character in word[1:])] for word, _ in ordered if word]
     counts = [count for word, count in ordered if word]

@@ -53,23 +53,23 @@ def compare(first: Sequence[Pair], second: Sequence[Pair], resamples: int = 1000
         return Comparison(0.0, Interval(0.0, 0.0), 1.0)
     observed = float(_differences(counts.sum(axis=0, keepdims=True))[0])
     differences = _differences(_resampled(counts, resamples, seed))
-    # Under the null hypothesis they would scatter around 0 as they do around the observed difference.
-    # The slack keeps a resample that equals the observed difference from being lost to rounding.
+    # Under the null hypothesis, differences scatter around 0 as the resampled ones do around the observed one.
+    # The tolerance keeps rounding from excluding resamples at exactly the observed distance.
     as_large = np.abs(differences - observed) >= abs(observed) - 1e-12
     return Comparison(observed, _middle(differences), float((as_large.sum() + 1) / (resamples + 1)))
 
 
 def _strict_counts(pairs: Sequence[Pair]) -> Counts:
-    """One row a document: correct, predicted, gold."""
+    """One row per document: correct, predicted, gold."""
     scores = [strict_score(pair) for pair in pairs]
     return np.array([(score.correct, score.predicted, score.gold) for score in scores], dtype=np.float64).reshape(-1, 3)
 
 
 def _resampled(counts: Counts, resamples: int, seed: int) -> Counts:
-    """One row a resample: the summed counts of as many documents drawn with replacement.
+    """One row per resample: the summed counts of as many documents, drawn with replacement.
 
     Documents with equal counts are interchangeable, so it is enough to draw how often each distinct row occurs:
-    the same distribution, far less work, and no trace of the documents' order.
+    the same distribution, far less work, and independent of the order of the documents.
     """
     if resamples < 1:
         raise AnynerError(f"resamples must be at least 1, got {resamples}")

@@ -1,4 +1,4 @@
-"""Two systems on the same gold documents: what one gets right and the other wrong, and whether the difference is chance."""
+"""Two systems on the same gold documents: where they differ, and whether the difference in F1 is significant."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """An entity that one system has and the other has not; gold for the first two outcomes, wrong for the others."""
+    """An entity that only one system predicted: a gold one for the first two outcomes, a wrong one for the others."""
 
     document: int
-    """The document's place in the input."""
+    """Index of the document in the input."""
     id: str
     outcome: Outcome
     entity: Entity
@@ -44,7 +44,7 @@ class PairedEvaluation:
     b: Evaluation
     test: Comparison
     both_found: int
-    """Gold entities."""
+    """Gold entities that both systems found."""
     both_missed: int
     differences: tuple[Difference, ...]
 
@@ -69,7 +69,7 @@ class PairedEvaluation:
 def compare_documents(
     gold: Sequence[Document], a: Sequence[Document], b: Sequence[Document], resamples: int = 1000
 ) -> PairedEvaluation:
-    """Measures the predicted documents of two systems against gold ones, all paired by position."""
+    """Measure the predicted documents of two systems against gold ones, all paired by position."""
     first, second = (evaluate_documents(gold, predicted, resamples=resamples) for predicted in (a, b))
     differences: list[Difference] = []
     both_found = both_missed = 0

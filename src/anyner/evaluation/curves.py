@@ -1,4 +1,4 @@
-"""What scores and labels of predictions say: precision and recall over thresholds, reliability, confusion between labels."""
+"""Precision and recall over thresholds, reliability, and confusion between labels."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class AtThreshold:
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Predictions with a score in `[low, high)`, the last bin with 1 as well."""
+    """Predictions with a score in `[low, high)`; the last bin includes 1."""
 
     low: float
     high: float
@@ -35,7 +35,7 @@ class Bin:
 
 
 def threshold_curve(pairs: Sequence[Pair]) -> tuple[AtThreshold, ...]:
-    """Strict scores at 101 thresholds from 0 to 1, from the lowest at which anything changes; nothing without scores."""
+    """Strict scores in steps of 0.01, from the highest threshold that keeps every prediction to 1; empty without scores."""
     scores, right = scored(pairs)
     if not len(scores):
         return ()
@@ -53,7 +53,7 @@ def threshold_curve(pairs: Sequence[Pair]) -> tuple[AtThreshold, ...]:
 
 
 def reliability(pairs: Sequence[Pair], bins: int = 10) -> tuple[Bin, ...]:
-    """How many predictions are right among those with about the same score; empty bins are left out."""
+    """Mean score and precision of the predictions in each bin of scores; empty bins are left out."""
     scores, right = scored(pairs)
     places = np.clip((scores * bins).astype(int), 0, bins - 1)
     found = []
@@ -66,7 +66,7 @@ def reliability(pairs: Sequence[Pair], bins: int = 10) -> tuple[Bin, ...]:
 
 
 def calibration_error(bins: Sequence[Bin]) -> float:
-    """The expected calibration error: the mean distance of score and precision, each bin by its predictions."""
+    """Expected calibration error (ECE): mean distance of score and precision, bins weighted by their predictions."""
     total = sum(one.predicted for one in bins)
     return ratio(sum(one.predicted * abs(one.mean_score - one.precision) for one in bins), total)
 
@@ -74,7 +74,7 @@ def calibration_error(bins: Sequence[Bin]) -> float:
 def scored(
     pairs: Sequence[Pair],
 ) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], np.ndarray[tuple[int], np.dtype[np.bool_]]]:
-    """Score and rightness of every prediction; nothing if one has no score."""
+    """Score and correctness of every prediction; both empty if one has no score."""
     scores, right = [], []
     for pair in pairs:
         correct = shared_keys(pair)
@@ -87,14 +87,14 @@ def scored(
 
 
 OTHER = ""
-"""In a confusion: no entity of the other side that only the label tells apart."""
+"""Row and column of a confusion matrix for entities that are not confused with a label."""
 
 
 def label_confusion(labels: Mapping[str, Score], errors: Sequence[ErrorCase]) -> dict[tuple[str, str], int]:
-    """How often each gold label came out as each predicted label, on the same or on overlapping fragments.
+    """How often each gold label was predicted as each label, on the same or on overlapping fragments.
 
-    A gold entity whose label is right but not its fragments, or that was missed, counts under `OTHER`, and so do wrong
-    predictions on the other side: rows sum to the gold entities of a label and columns to its predictions.
+    The entities of all other errors count under `OTHER`, so rows sum to the gold entities of a label and columns to its
+    predictions.
     """
     counts = Counter({(label, label): int(score.correct) for label, score in labels.items() if score.correct})
     for case in errors:

@@ -13,16 +13,16 @@ from anyner.overlap import Relation, relation, sharing_pairs, size
 
 
 class Cause(StrEnum):
-    """What went wrong, in the order in which the causes are looked for (missed and spurious are what is left)."""
+    """What went wrong, in the order in which causes are tested; missed and spurious are what remains."""
 
     TYPE = "type"
     """Fragments right, label wrong."""
     SPLIT = "split"
-    """One gold entity came out as several predictions that lie inside it, apart from each other."""
+    """One gold entity predicted as several entities inside it that share no characters."""
     MERGED = "merged"
-    """Several gold entities, apart from each other, came out as one prediction that holds them."""
+    """Several gold entities that share no characters, predicted as one entity around them."""
     FRAGMENT_LOST = "fragment lost"
-    """Some fragments of a discontinuous gold entity, whole, and not all of them."""
+    """Some, but not all, fragments of a discontinuous gold entity."""
     BOUNDARY = "boundary"
     """Label right, fragments overlap but differ."""
     BOUNDARY_AND_TYPE = "boundary+type"
@@ -33,10 +33,10 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ErrorCase:
-    """One error: the gold and the predicted entities it is about (none predicted: missed; none gold: spurious)."""
+    """One error with the gold and predicted entities involved; a missed case has only gold, a spurious one only predictions."""
 
     document: int
-    """The document's place in the input."""
+    """Index of the document in the input."""
     id: str
     cause: Cause
     gold: tuple[Entity, ...]
@@ -48,12 +48,12 @@ class ErrorCase:
 
 
 def error_cases(pairs: Sequence[Pair]) -> tuple[ErrorCase, ...]:
-    """Every error, by document and then in reading order."""
+    """Every error, in document order, then in reading order."""
     return tuple(case for number, pair in enumerate(pairs) for case in _Document(number, pair).cases())
 
 
 class _Document:
-    """The wrong entities of one document, taken away cause by cause until none is left. Gold is side 0, predicted side 1."""
+    """Assigns the wrong entities of one document to causes, one cause after the other. Side 0 is gold, side 1 predicted."""
 
     def __init__(self, number: int, pair: Pair) -> None:
         self.number, self.id = number, pair.document.id
@@ -86,7 +86,7 @@ class _Document:
         return self.edges
 
     def _several_in_one(self, cause: Cause, outer: int) -> None:
-        """Entities of the outer side that hold several of the other side, apart from each other."""
+        """Entities of side `outer` around several entities of the other side that share no characters."""
         inner = 1 - outer
         inside: dict[int, list[int]] = {}
         for edge in self._open_edges():
@@ -99,13 +99,13 @@ class _Document:
                 self._take(cause, *(([one], parts) if outer == 0 else (parts, [one])))
 
     def _one_to_one(self, causes: tuple[Cause, ...]) -> None:
-        """Pairs of these causes: the first cause first, then the pair that is most alike, then reading order."""
+        """Pairs of these causes: by order of the causes, then by similarity, then in reading order."""
         ranked = []
         for one, other in self._open_edges():
             gold, predicted = self.sides[0][one], self.sides[1][other]
             cause = _pair_cause(gold, predicted)
             if cause in causes:
-                ranked.append((causes.index(cause), -_likeness(gold, predicted), one, other))
+                ranked.append((causes.index(cause), -_similarity(gold, predicted), one, other))
         for rank, _, one, other in sorted(ranked):
             if one in self.open[0] and other in self.open[1]:
                 self._take(causes[rank], [one], [other])
@@ -119,8 +119,8 @@ def _pair_cause(gold: Entity, predicted: Entity) -> Cause:
     return Cause.BOUNDARY if gold.label == predicted.label else Cause.BOUNDARY_AND_TYPE
 
 
-def _likeness(one: Entity, other: Entity) -> float:
-    """Shared characters over all characters of both."""
+def _similarity(one: Entity, other: Entity) -> float:
+    """Jaccard similarity over characters."""
     both = reached = 0
     for start, end in sorted(one.fragments + other.fragments):
         both += max(0, end - max(start, reached))
@@ -129,7 +129,7 @@ def _likeness(one: Entity, other: Entity) -> float:
 
 
 def _apart(places: Sequence[int], entities: Sequence[Entity]) -> list[int]:
-    """The places whose entity shares no character with one chosen before it."""
+    """The places whose entities share no characters, chosen greedily in the given order."""
     rivals: dict[int, list[int]] = {}
     for one, other, _ in sharing_pairs([entities[place].fragments for place in places]):
         rivals.setdefault(max(one, other), []).append(min(one, other))

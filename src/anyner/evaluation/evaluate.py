@@ -41,7 +41,7 @@ class Evaluation:
 
     @property
     def causes(self) -> dict[Cause, int]:
-        """How many errors each cause has; all causes are there."""
+        """Number of errors per cause, zeros included."""
         counts = Counter(case.cause for case in self.errors)
         return {cause: counts[cause] for cause in Cause}
 

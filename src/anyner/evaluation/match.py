@@ -27,7 +27,7 @@ class Pair:
 
 
 def pair_documents(gold: Sequence[Document], predicted: Sequence[Document]) -> tuple[Pair, ...]:
-    """The documents paired by position; a different number or a different text is an error that names the first one."""
+    """The documents paired by position; raises if their number differs, or at the first text that differs."""
     pairs = []
     for number, (one, other) in enumerate(zip_longest(gold, predicted)):
         if one is None or other is None:
@@ -49,7 +49,7 @@ def shared_keys(pair: Pair) -> set[tuple[str, Fragments]]:
 
 
 def overlapping(gold: Sequence[Entity], predicted: Sequence[Entity]) -> list[tuple[int, int]]:
-    """Every (place in gold, place in predicted) whose entities share a character, sorted; gaps count for neither."""
+    """All pairs (gold index, predicted index) of entities that share a character, sorted; gaps are no part of an entity."""
     border = len(gold)
     meeting = sharing_pairs([entity.fragments for entity in (*gold, *predicted)])
     ordered = ((min(one, other), max(one, other)) for one, other, _ in meeting)
@@ -57,31 +57,31 @@ def overlapping(gold: Sequence[Entity], predicted: Sequence[Entity]) -> list[tup
 
 
 def largest_matching(edges: Collection[tuple[int, int]]) -> int:
-    """The greatest number of edges of which no two share a gold or a predicted entity."""
+    """Size of a maximum bipartite matching of gold with predicted entities."""
     golds, predictions = {gold for gold, _ in edges}, {predicted for _, predicted in edges}
     if min(len(golds), len(predictions)) <= 1 or len(edges) == len(golds) == len(predictions):
         return min(len(golds), len(predictions))
-    partners: dict[int, list[int]] = {}  # of each gold entity
+    partners: dict[int, list[int]] = {}  # gold entity -> predictions
     for gold, predicted in edges:
         partners.setdefault(gold, []).append(predicted)
-    matched: dict[int, int] = {}  # the gold entity of each prediction that has one
-    hopeless: set[int] = set()
+    matched: dict[int, int] = {}  # prediction -> gold entity
+    dead_ends: set[int] = set()
     for gold in partners:
-        _augment(gold, partners, matched, hopeless)
+        _augment(gold, partners, matched, dead_ends)
     return len(matched)
 
 
-def _augment(gold: int, partners: Mapping[int, Sequence[int]], matched: dict[int, int], hopeless: set[int]) -> None:
-    """Matches one more gold entity if that can be done, by an augmenting path: others may get another prediction for it.
+def _augment(gold: int, partners: Mapping[int, Sequence[int]], matched: dict[int, int], dead_ends: set[int]) -> None:
+    """Matches one more gold entity along an augmenting path, if there is one; others may be given another prediction.
 
-    Predictions that were reached in vain are `hopeless`: no path from there will ever lead to a free one.
+    Predictions from which no free one can be reached are added to `dead_ends` and never searched again.
     """
-    reached_from: dict[int, int] = {}  # gold entity by prediction
-    own: dict[int, int | None] = {gold: None}  # the prediction of each gold entity that was reached
+    reached_from: dict[int, int] = {}  # prediction -> gold entity
+    own: dict[int, int | None] = {gold: None}  # reached gold entity -> its prediction
     queue = [gold]
     for one in queue:
         for predicted in partners[one]:
-            if predicted in reached_from or predicted in hopeless:
+            if predicted in reached_from or predicted in dead_ends:
                 continue
             reached_from[predicted] = one
             if predicted in matched:
@@ -93,4 +93,4 @@ def _augment(gold: int, partners: Mapping[int, Sequence[int]], matched: dict[int
                 matched[free] = reached_from[free]
                 free = own[reached_from[free]]
             return
-    hopeless.update(reached_from)
+    dead_ends.update(reached_from)

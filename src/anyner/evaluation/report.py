@@ -126,7 +126,7 @@ def _percent(ratio: float) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]]) -> str:
-    """Rows with aligned columns, the first to the left and the others to the right, and a rule under the headings."""
+    """Rows in aligned columns, the first one left-aligned and the others right-aligned, with a rule under the headings."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for first, *others in rows:

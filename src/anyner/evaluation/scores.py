@@ -1,6 +1,6 @@
 """Precision, recall and F1: strict (the headline), per label, averaged, and the three softer scenarios.
 
-At the end, scores that single papers report, each under its own name and never as the headline.
+The metrics at the end are specific to single papers. Each has its own name; none is the headline.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def ratio(part: float, whole: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """Counts and the three ratios they give; a ratio whose denominator is 0 is 0."""
+    """Counts with their precision, recall and F1; a ratio whose denominator is 0 is 0."""
 
     correct: float
     predicted: int
@@ -42,7 +42,7 @@ class Score:
         return self.f(1.0)
 
     def f(self, recall_weight: float) -> float:
-        """F, with recall counted so many times as much as precision: the square of its beta."""
+        """F-beta, with `recall_weight` as the square of beta."""
         return ratio((1 + recall_weight) * self.correct, self.predicted + recall_weight * self.gold)
 
     def __add__(self, other: Score) -> Score:
@@ -69,7 +69,7 @@ class Average:
 
 @dataclass(frozen=True, slots=True)
 class Scenarios:
-    """The four scenarios under nervaluate's names, each by one-to-one matching that no order can change."""
+    """The four scenarios under nervaluate's names, each with one-to-one matching that does not depend on order."""
 
     strict: Score
     """Label and fragments right."""
@@ -78,7 +78,7 @@ class Scenarios:
     ent_type: Score
     """Type: label right, at least one character shared."""
     partial: Score
-    """Label ignored: fragments right counts 1, at least one character shared counts a half."""
+    """Label ignored: equal fragments count 1, at least one shared character counts a half."""
 
     def to_json(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name).to_json() for field in fields(self)}
@@ -119,7 +119,7 @@ def scenario_scores(pairs: Sequence[Pair]) -> Scenarios:
 
 
 def _scenarios(pair: Pair) -> tuple[Score, ...]:
-    """The four of one document. Right entities are matched first; what is left of both sides is matched as well as can be."""
+    """The four scores of one document. Correct entities are matched first; the rest by maximum matching."""
     predicted, gold = len(pair.predicted), len(pair.gold)
     strict = shared_keys(pair)
     left_gold = [entity for entity in pair.gold if entity.key not in strict]
@@ -137,7 +137,7 @@ def _scenarios(pair: Pair) -> tuple[Score, ...]:
 
 
 def _same_fragments(gold: Sequence[Entity], predicted: Sequence[Entity]) -> tuple[set[int], set[int]]:
-    """The places in both lists that pair off by equal fragments; several labels may lie on the same fragments."""
+    """Indices in both lists of the entities paired by equal fragments; the same fragments may have several labels."""
     common = Counter(entity.fragments for entity in gold) & Counter(entity.fragments for entity in predicted)
     paired: tuple[set[int], set[int]] = (set(), set())
     for entities, places in zip((gold, predicted), paired, strict=True):
@@ -151,16 +151,16 @@ def _same_fragments(gold: Sequence[Entity], predicted: Sequence[Entity]) -> tupl
 
 @dataclass(frozen=True, slots=True)
 class RightBoundary:
-    """How well ends are found (SetGNER, Table 6); labels and inner fragments are ignored."""
+    """How well right boundaries are found (SetGNER, Table 6); labels and inner fragments are ignored."""
 
     left_right: int
     """Predictions that begin where a gold entity begins."""
     both_right: int
-    """Those of them that begin and end as one gold entity does."""
+    """Of these, predictions that begin and end where one gold entity does."""
     gold_ends: int
-    """Places where a gold entity ends."""
+    """Distinct positions where a gold entity ends."""
     ends_found: int
-    """Those of them where a prediction ends."""
+    """Of these, positions where a prediction ends."""
 
     @property
     def accuracy(self) -> float:
@@ -175,7 +175,7 @@ class RightBoundary:
 
 
 def lenient_ends(pairs: Sequence[Pair]) -> Score:
-    """Label, first word and last word right, whatever lies between; entities equal in these three count once."""
+    """Score by label, first word and last word, ignoring what lies between; entities equal in all three count once."""
     total = NOTHING
     for pair in pairs:
         extent = WordRuler(pair.document).extent

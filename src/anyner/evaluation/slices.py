@@ -1,8 +1,8 @@
-"""Strict scores of parts of the data: which kinds of entity are found, and which are not.
+"""Strict scores of slices: entities of one length, nesting depth, shape and so on.
 
-Recall of a slice is over the gold entities that have its property among the gold entities; precision is over the
-predicted entities that have it among the predicted ones. An entity can be inside another in one set and alone in the
-other, so the two ratios have counts of their own.
+The recall of a slice is over the gold entities that have its property within the gold set; its precision is over the
+predicted entities that have it within the predicted set. An entity can be nested in one set and not in the other, so the
+two ratios have separate counts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from anyner.evaluation.scores import RATIOS, ratio
 from anyner.overlap import Relation, nesting_depth, sharing_pairs
 
 Property = tuple[str, str]
-"""A slice's group and name, as ("length", "6-10")."""
+"""A slice's group and name, such as ("length", "6-10")."""
 
 _BUCKETS: dict[str, dict[str, float]] = {
     "length": {"1": 1, "2": 2, "3": 3, "4": 4, "5": 5, "6-10": 10, "11-20": 20, "21+": inf},
@@ -28,7 +28,7 @@ _BUCKETS: dict[str, dict[str, float]] = {
     "gap": {"0": 0, "1": 1, "2": 2, "3": 3, "4-6": 6, "7+": inf},
     "depth": {"0": 0, "1": 1, "2": 2, "3+": inf},
 }
-"""Groups of slices by a count, with the highest count of each slice."""
+"""Groups of slices by a count, with the upper bound of each slice."""
 _ORDER: dict[str, Iterable[str]] = _BUCKETS | {
     "shape": ("flat", "overlapped", "nested", "inner", "outer", "crossing", "same fragments"),
     "discontinuous": ("mentions", "sentences"),
@@ -66,12 +66,12 @@ class Slice:
 
 
 def surface(text: str) -> str:
-    """A surface form as seen and unseen are judged: white space runs and case make no difference."""
+    """The normalized surface form that decides between seen and unseen: runs of white space and case are ignored."""
     return " ".join(text.split()).casefold()
 
 
 def surface_forms(documents: Sequence[Document]) -> frozenset[str]:
-    """The surface forms of all entities, as `evaluate_documents` takes them from the training corpus."""
+    """The surface forms of all entities; those of a training corpus are the `train_surfaces` of `evaluate_documents`."""
     return frozenset(surface(entity.text) for document in documents for entity in document.entities)
 
 
@@ -99,7 +99,7 @@ def slice_scores(pairs: Sequence[Pair], train_surfaces: Collection[str] | None =
 
 
 def _properties(entities: Sequence[Entity], ruler: WordRuler, seen: frozenset[str] | None) -> Iterator[list[Property]]:
-    """For each entity of one document's set, every property it has there but that of its document."""
+    """The properties of each entity of a document, except the slice "sentences", which depends on the gold entities."""
     depths = nesting_depth([entity.fragments for entity in entities])
     for entity, depth, shapes in zip(entities, depths, _shapes(entities), strict=True):
         extent = ruler.extent(entity)
@@ -125,7 +125,7 @@ _SHAPES_OF = {
 
 
 def _shapes(entities: Sequence[Entity]) -> list[set[str]]:
-    """How each entity lies among the others: flat when it shares no character with any of them."""
+    """How each entity relates to the others: flat if it shares no character with any of them."""
     shapes: list[set[str]] = [set() for _ in entities]
     for one, other, relation in sharing_pairs([entity.fragments for entity in entities]):
         first, second = _SHAPES_OF[relation]

@@ -1,1 +1,1 @@
-"""Models for other runtimes: their graphs, and the proof that these give the same entities."""
+"""Exports models to ONNX graphs, and checks that these give the same entities."""

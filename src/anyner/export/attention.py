@@ -11,7 +11,7 @@ from onnxscript import opset18 as op
 from onnxscript.function_libs.torch_lib.ops.nn import aten_scaled_dot_product_attention
 
 _MASKED = -1e9
-"""Far below every score. With -inf a fully masked row would be NaN, and a guard against that is a pass over all scores."""
+"""Far below every score. With -inf a fully masked row would be NaN, and a guard against that is another pass over all scores."""
 
 
 def attention(  # noqa: PLR0917  as in torch
@@ -25,7 +25,7 @@ def attention(  # noqa: PLR0917  as in torch
     scale: float | None = None,
     enable_gqa: bool = False,
 ) -> Any:  # (B, heads, N, size)
-    """`torch.nn.functional.scaled_dot_product_attention`, with its names. Dropout is for training."""
+    """`torch.nn.functional.scaled_dot_product_attention`, with its parameter names. Dropout is ignored: it is for training."""
     if is_causal or enable_gqa:
         return aten_scaled_dot_product_attention(query, key, value, attn_mask, 0.0, is_causal, scale, enable_gqa)
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale

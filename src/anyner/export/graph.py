@@ -1,4 +1,4 @@
-"""The graph of a model: its networks in ONNX, without weights. Made by torch's exporter, which follows the tensors."""
+"""The graph of a model: its networks in ONNX, without weights. Made by torch's exporter, which traces the tensors."""
 
 from __future__ import annotations
 
@@ -29,34 +29,34 @@ from anyner.storage.files import CONFIG, WEIGHTS, write_text
 from anyner.storage.graph import INDEX, TRANSPOSED, Graph, graph_file, remove_graph, settings_hash
 
 _LARGEST_CONSTANT = 1 << 20
-"""Bytes. Tables that are computed, not learned, may be in the graph; what is larger would be a weight that has lost its name."""
+"""Bytes. The graph may hold small computed tables; a larger constant would be a weight that has lost its name."""
 _LARGEST_PAD = 1024
-"""The number of the padding piece is kept, and so many rows at least would be read for every batch."""
+"""With a larger padding id the embedding table is no input: padding keeps its id, so every batch would take as many rows."""
 _MODEL = "model."
 
 
-class _Told:
-    """What a step tells while it is traced; the exporter would put back what the step itself keeps."""
+class _Recorded:
+    """What a step records while it is traced; the exporter would restore attributes of the step itself."""
 
     outputs: tuple[str, ...] = ()
 
 
 class _Traced(nn.Module):
-    """A step with the model, for the names of its weights. Tells the names of its outputs once it has run."""
+    """A step with the model, for the names of its weights. Records the names of its outputs when it runs."""
 
     def __init__(self, model: NerModel) -> None:
         super().__init__()
-        self.model, self.told = model, _Told()
+        self.model, self.recorded = model, _Recorded()
 
     def named(self, outputs: Mapping[str, Tensor] | None) -> tuple[Tensor, ...]:
-        self.told.outputs = tuple(outputs or ())
+        self.recorded.outputs = tuple(outputs or ())
         if not outputs:
             raise AnynerError("nothing to export")
         return tuple(outputs.values())
 
 
 class _Reading(_Traced):
-    """The first step: pieces in, out what the head reads of the words."""
+    """The first step: from pieces to what the head reads of the words."""
 
     def __init__(self, model: NerModel, has_cls: bool) -> None:
         super().__init__(model)
@@ -86,7 +86,7 @@ class _Reading(_Traced):
 
 
 class _Calling(_Traced):
-    """Another step."""
+    """A later step."""
 
     def __init__(self, model: NerModel, step: Step) -> None:
         super().__init__(model)
@@ -97,7 +97,7 @@ class _Calling(_Traced):
 
 
 def add_graph(recognizer: Recognizer, folder: Path) -> Graph:
-    """Writes the graph of the model in a folder, which the recognizer runs in torch, beside its weights."""
+    """Writes the graph of the model in a folder, which the recognizer runs in torch, next to its weights."""
     try:
         return _written(recognizer, folder)
     except AnynerError:
@@ -109,7 +109,7 @@ def add_graph(recognizer: Recognizer, folder: Path) -> Graph:
 def _written(recognizer: Recognizer, folder: Path) -> Graph:
     model = recognizer.model.eval()
     architecture = recognizer.config.architecture
-    numpy_head_class(architecture)  # says so if there is none
+    numpy_head_class(architecture)  # an error if there is none
     programs = {READ: _exported(_Reading(model, bool(recognizer.vocabulary.frame.prefix)), _reading_step(model), READ)}
     for name, step in model.head.steps().items():
         programs[name] = _exported(_Calling(model, step), step, name)
@@ -136,12 +136,12 @@ def _written(recognizer: Recognizer, folder: Path) -> Graph:
 
 
 def _reading_step(model: NerModel) -> Step:
-    """Three windows of five words, six pieces and two special ones."""
+    """Example inputs: three windows of five words, six pieces and two special pieces."""
     ids = torch.zeros(3, 8, dtype=torch.long)
     first = torch.arange(1, 6).repeat(3, 1)  # (3, 5)
     piece_mask, word_mask = torch.ones(3, 8, dtype=torch.bool), torch.ones(3, 5, dtype=torch.bool)
     piece_mask[1, 6:], word_mask[1, 3:] = False, False
-    ends = {"first_piece": first, "last_piece": first.clone()}  # the exporter would take one tensor for one input
+    ends = {"first_piece": first, "last_piece": first.clone()}  # the exporter would merge two inputs with the same tensor
     examples = {"piece_ids": ids, "piece_mask": piece_mask, **ends, "word_mask": word_mask}
     if model.encoder.shapes is not None:
         examples["shapes"] = torch.zeros(3, 5, dtype=torch.long)
@@ -171,15 +171,15 @@ def _exported(module: _Traced, step: Step, name: str) -> ir.Model:
             raise AnynerError("the model cannot be exported with its settings: it runs in torch only") from None
         raise AnynerError(f"the step {name!r} of the model cannot be exported: {first_line(error)}") from None
     assert program is not None
-    for own, output in zip(module.told.outputs, program.model.graph.outputs, strict=True):
+    for own, output in zip(module.recorded.outputs, program.model.graph.outputs, strict=True):
         output.name = own
     return program.model
 
 
 def _without_weights(model: ir.Model, stored: set[str], step: str, table: str | None) -> tuple[tuple[str, ...], bool]:
-    """Optimises a program and takes the stored weights out of it; their names, and whether the `table` is an input now.
+    """Optimises a program and takes the stored weights out of it; returns their names, and whether the `table` is now an input.
 
-    While it is optimised the weights are inputs: nothing may be computed from them now that must hold for others later.
+    The weights are inputs during the optimisation: nothing may be precomputed from them, as the graph must hold for others.
     """
     graph, weights = model.graph, {}
     for name, value in list(graph.initializers.items()):
@@ -205,9 +205,9 @@ def _without_weights(model: ir.Model, stored: set[str], step: str, table: str | 
             taken[name] = value
     large = [name for name, own in graph.initializers.items() if own.const_value and own.const_value.nbytes > _LARGEST_CONSTANT]
     if large:
-        raise AnynerError(f"the step {step!r} of the model cannot be exported: it holds a table, {large[0]}, that is no weight")
+        raise AnynerError(f"the step {step!r} of the model cannot be exported: it has a table, {large[0]}, that is not a weight")
     graph.metadata_props.clear()
-    for node in graph:  # where each came from in the source
+    for node in graph:  # source locations
         node.metadata_props.clear()
         node.doc_string = None
         for output in node.outputs:
@@ -229,7 +229,7 @@ def _make_external(graph: ir.Graph, name: str, value: ir.Value) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without what the exporter tells of its own inside."""
+    """Silences the logs and warnings of the exporter."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level
     logger.setLevel(logging.ERROR)

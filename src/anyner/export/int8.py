@@ -1,8 +1,8 @@
-"""The graph of a model in int8: its encoder multiplies whole numbers, in a fraction of the time.
+"""The int8 graph of a model: the matrix products of its encoder are quantized and take a fraction of the time.
 
-Every row of what a layer gets, and every column of its weights, is rounded to whole numbers with a scale of its own, so a row's
-result does not depend on other rows. Rounding turns the smallest differences that padding makes into steps, so only windows of
-the same size share a batch: then the result does not depend on it.
+Every input row of a layer and every column of its weights is quantized with a scale of its own, so the result of a row does not
+depend on other rows. Rounding magnifies the tiny differences that padding causes, so only windows of the same size share a batch:
+then results do not depend on the batch.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from anyner.storage.weights import INT8_COLUMNS, INT8_SCALES
 _ENCODER = "encoder."
 _MICROSOFT = "com.microsoft"
 _LARGEST_ROW = 84
-"""Of the whole numbers of a row. Twice 96 times (2 * 84 + 1) fits 16 bits: so wide are the sums of pairs on many processors."""
+"""Largest quantized value of a row. Many processors sum pairs of products in 16 bits, which 2 * 96 * (2 * 84 + 1) fits."""
 
 
 def add_int8(folder: Path) -> None:
-    """Adds it to a folder that has a graph."""
+    """Adds the int8 graph to a folder that has a graph."""
     graph = graph_of(folder)
     if graph is None:
-        raise AnynerError(f"{folder}: no graph to make one in int8 of")
+        raise AnynerError(f"{folder}: no graph to quantize: run anyner export first")
     program = ir.load(folder / graph_file(READ))
     program.graph.opset_imports[_MICROSOFT] = 1
     replaced = _Int8(program.graph).replace_products()
     if not replaced:
-        raise AnynerError(f"{folder}: the encoder has no product that int8 could make faster")
+        raise AnynerError(f"{folder}: the encoder has no matrix product to quantize")
     names = [name for name in graph.weights[READ] if name not in replaced]
     names += [value.name or "" for pair in replaced.values() for value in pair]
     ir.save(program, folder / INT8)
@@ -48,7 +48,7 @@ def remove_int8(folder: Path) -> None:
 
 
 class _Int8:
-    """Replaces products in a graph."""
+    """Replaces matrix products in a graph with int8 products."""
 
     def __init__(self, graph: ir.Graph) -> None:
         self._graph = graph
@@ -59,7 +59,7 @@ class _Int8:
         self._zero = self._constant("int8_zero", np.array(_LARGEST_ROW + 1, np.uint8))
 
     def replace_products(self) -> dict[str, tuple[ir.Value, ir.Value]]:
-        """The weights that were replaced, by name, and what they were replaced by: whole numbers and scales."""
+        """The replaced weights by name, with what replaces them: int8 columns and scales."""
         for node in [node for node in self._graph if node.op_type == "MatMul" and _fits(node.inputs[1])]:
             rows, weight = node.inputs
             assert rows is not None and weight is not None and weight.name is not None and weight.shape is not None
@@ -81,7 +81,7 @@ class _Int8:
         return self._weights
 
     def _rounded(self, node: ir.Node, rows: ir.Value) -> tuple[ir.Value, ir.Value]:
-        """Rows over their largest number, in steps of 1/84, and those numbers. A row of zeros becomes anything, times 0."""
+        """Rows over their largest absolute value, in steps of 1/84, and those values. Rows of zeros become anything, times 0."""
         largest = self._before(node, "ReduceMax", self._before(node, "Abs", rows), self._axis)
         return self._before(node, "QuantizeLinear", self._before(node, "Div", rows, largest), self._step, self._zero), largest
 
@@ -91,11 +91,11 @@ class _Int8:
         return node.outputs[0]
 
     def _columns(self, name: str, inputs: int, outputs: int) -> tuple[ir.Value, ir.Value]:
-        """A table (inputs, outputs) and its scales (outputs,) as weights from outside."""
-        columns = self._from_outside(name + INT8_COLUMNS, ir.DataType.INT8, (inputs, outputs))
-        return columns, self._from_outside(name + INT8_SCALES, ir.DataType.FLOAT, (outputs,))
+        """A table (inputs, outputs) and its scales (outputs,) as external weights."""
+        columns = self._external(name + INT8_COLUMNS, ir.DataType.INT8, (inputs, outputs))
+        return columns, self._external(name + INT8_SCALES, ir.DataType.FLOAT, (outputs,))
 
-    def _from_outside(self, name: str, kind: ir.DataType, sizes: tuple[int, ...]) -> ir.Value:
+    def _external(self, name: str, kind: ir.DataType, sizes: tuple[int, ...]) -> ir.Value:
         shape = ir.Shape(sizes)
         content = ir.ExternalTensor(WEIGHTS, 0, 0, kind, shape=shape, name=name)
         return self._registered(ir.Value(name=name, shape=shape, type=ir.TensorType(kind), const_value=content))
@@ -110,7 +110,7 @@ class _Int8:
 
 
 def _fits(weight: ir.Value | None) -> bool:
-    """Whether it is a table of the encoder that rows are multiplied with."""
+    """Whether it is an encoder matrix that rows are multiplied by."""
     name = (weight.name or "") if weight is not None else ""
     own = name.startswith(_ENCODER) and name.endswith(TRANSPOSED)
     return weight is not None and weight.shape is not None and own and len(weight.shape) == 2

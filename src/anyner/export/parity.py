@@ -1,4 +1,4 @@
-"""The proof of a graph: the same texts read by both runtimes, in batches of several sizes and in several orders."""
+"""Checks a graph: both runtimes read the same texts, the graph in several batch sizes and orders."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from anyner.storage.files import write_text
 from anyner.storage.graph import PARITY
 
 CLOSE = 1e-4
-"""Most that two scores of the same entity may differ by."""
+"""Maximum difference between two scores of the same entity."""
 MOST_LOST = 0.002
-"""F1 that int8 may cost."""
+"""Maximum loss of F1 in int8."""
 BATCHES = (1, 7, 64)
-"""Documents that are read at once."""
+"""Batch sizes, in documents."""
 Scores = dict[tuple[int, str, Fragments], float]
 
 
 @dataclass(frozen=True, slots=True)
 class Parity:
-    """What a comparison found."""
+    """The result of comparing two runtimes."""
 
     documents: int
     entities: int
-    """Of the first runtime."""
+    """Entities found by the first runtime."""
     differing: int
-    """Entities that one way found and another did not, over all batches."""
+    """Entities that only one of the runtimes found, over all batches."""
     largest_difference: float
-    """Of the scores of one entity."""
+    """Largest difference between two scores of the same entity."""
     speedup: float
-    """Documents a second of the second runtime over those of the first, in batches as each prefers."""
+    """Documents per second of the second runtime over those of the first, with default batches."""
 
     @property
     def holds(self) -> bool:
@@ -46,7 +46,7 @@ class Parity:
 
 @dataclass(frozen=True, slots=True)
 class Int8Parity:
-    """What the graph in int8 costs and saves. Its scores are others, so it is judged by gold entities."""
+    """What the int8 graph costs and saves. Its scores differ, so it is judged by gold entities."""
 
     documents: int
     f1: float
@@ -54,9 +54,9 @@ class Int8Parity:
     differing: int
     """Entities that depend on the batch."""
     largest_difference: float
-    """Of the scores of one entity in two batches."""
+    """Largest difference between the scores of an entity in two batches."""
     speedup: float
-    """Documents a second over those of the graph in float32."""
+    """Documents per second over those of the float32 graph."""
 
     @property
     def holds(self) -> bool:
@@ -70,7 +70,7 @@ def write_parity(folder: Path, parity: Parity, int8: Int8Parity | None = None) -
 
 
 def compared(first: Recognizer, second: Recognizer, documents: Sequence[Document]) -> Parity:
-    """Two ways to run one model on the same documents. The first reads them once, the second in all batches and orders."""
+    """Compares two runtimes of one model. The first reads the documents once, the second in all batch sizes and orders."""
     if not documents:
         raise AnynerError("there are no documents to compare the runtimes on")
     start = time.perf_counter()
@@ -90,9 +90,9 @@ def compared(first: Recognizer, second: Recognizer, documents: Sequence[Document
 
 
 def compared_int8(in_onnx: Recognizer, in_int8: Recognizer, documents: Sequence[Document]) -> Int8Parity:
-    """Both graphs of one model on documents with gold entities."""
+    """Compares both graphs of one model on documents with gold entities."""
     if not any(document.entities for document in documents):
-        raise AnynerError("a graph in int8 is checked on gold entities, and these documents have none: name a corpus that has")
+        raise AnynerError("an int8 graph is checked on gold entities, but these documents have none: name a corpus that has some")
     start = time.perf_counter()
     expected = in_onnx.predict(list(documents))
     middle = time.perf_counter()

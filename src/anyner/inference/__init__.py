@@ -1,6 +1,6 @@
-"""From texts to documents with entities, and the thresholds in between."""
+"""Prediction: from texts to documents with entities; tuning of thresholds, and calibration."""
 
 from typing import Literal
 
 RuntimeName = Literal["auto", "torch", "onnx", "int8"]
-"""What runs a model; `auto` chooses between torch and onnx."""
+"""The runtime of a model; `auto` chooses between torch and onnx."""

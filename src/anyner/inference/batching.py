@@ -6,26 +6,26 @@ from collections.abc import Iterator, Sequence
 
 from anyner.text.windows import Window
 
-_OWN_COUNTS = 2
-"""Extra weight of a window's own pieces in sorting. With one neighbouring sentence each side, 2 saves heads a quarter of the
-padding for a fifth more in the encoder; without context it changes nothing."""
+_OWN_WEIGHT = 2
+"""Extra weight of a window's own pieces in sorting. With one neighbouring sentence on each side, 2 saves the head a
+quarter of its padding and costs the encoder a fifth more; without context it changes nothing."""
 
 
 def window_size(window: Window) -> int:
-    """Pieces the window puts through the encoder, special ones aside."""
+    """Pieces of the window that go through the encoder, without special ones."""
     return sum(map(len, window.pieces)) + len(window.line_starts) + len(window.before) + len(window.after)
 
 
 def likeness(window: Window) -> int:
-    """The sort key: windows of one batch should be close in it.
+    """The sort key: windows with similar keys share a batch.
 
     Context goes through the encoder only; a window's own words go through the head as well, so padding them costs more.
     """
-    return window_size(window) + _OWN_COUNTS * sum(map(len, window.pieces))
+    return window_size(window) + _OWN_WEIGHT * sum(map(len, window.pieces))
 
 
 def longest_first(windows: Sequence[Window], padded: bool = True) -> list[int]:
-    """The indices of the windows, longest first; those of one size are neighbours if batches must not be padded."""
+    """The indices of the windows, longest first; windows of equal size are adjacent if batches must not be padded."""
     alike = list(map(likeness if padded else window_size, windows))
     return sorted(range(len(windows)), key=alike.__getitem__, reverse=True)
 
@@ -39,10 +39,10 @@ def batches(
     *,
     padded: bool = True,
 ) -> Iterator[list[int]]:
-    """Cuts `order` (indices into `sizes`) into runs whose padded size (longest times number) stays within `tokens`.
+    """Splits `order` (indices into `sizes`) into runs whose padded size (longest times number) stays within `tokens`.
 
-    `most` limits what a batch counts: each window 1, or its number in `counts`. A window beyond a limit gets a batch of its own.
-    Without padding a batch holds windows of one size.
+    `most` limits the windows of a batch, or the sum of their `counts`. A window that alone exceeds a limit gets its own batch.
+    Without padding, all windows of a batch have the same size.
     """
     batch: list[int] = []
     longest = counted = 0

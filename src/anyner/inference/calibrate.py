@@ -1,4 +1,4 @@
-"""Fits a calibration on dev documents, and chooses thresholds of labels for F1 or for a wanted precision or recall."""
+"""Fits a calibration on dev documents, and chooses a threshold for each label: for F1, or for a target precision or recall."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ from anyner.inference.streaming import calibrated
 from anyner.inference.tuning import DocumentsRead, Tuner, middle_place
 
 ENOUGH = 50
-"""Gold entities that a label needs for a threshold of its own; one with fewer takes that of all labels."""
-_STEPS, _PRECISE, _RIDGE = 50, 1e-9, 1e-9
+"""Gold entities that a label needs for a threshold of its own; labels with fewer get one common threshold."""
+_STEPS, _TOLERANCE, _RIDGE = 50, 1e-9, 1e-9
 _FLATTEST, _STEEPEST = 0.01, 100.0
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
     figure: Literal["f1", "precision", "recall"]
-    wanted: float = 1.0
+    target: float = 1.0
     labels: int = 1
-    """That all have to reach it."""
+    """Number of labels that all have to reach it."""
 
-    def assured(self, score: Score) -> float:
-        """The lower end of the figure's interval (Wilson's): chance picks too low a threshold else.
+    def lower_bound(self, score: Score) -> float:
+        """Lower bound of the figure's Wilson interval: the figure itself would often choose too low a threshold.
 
-        The intervals of all labels together are right in 95 % of cases (Bonferroni's correction).
+        The intervals of all labels hold together in 95 % of cases (Bonferroni correction).
         """
         correct, of = score.correct, score.predicted if self.figure == "precision" else score.gold
         if not of:
@@ -50,21 +50,21 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Calibrated:
-    """A calibration, and what it does on the documents that it was fitted on."""
+    """A calibration, and its effect on the documents it was fitted on."""
 
     calibration: Calibration
     entities: int
-    """Predictions that the map of scores was fitted on."""
+    """Number of predictions that the calibration map was fitted on."""
     before: tuple[Bin, ...]
-    """Reliability of the entities that the architecture's own thresholds let through, by their own scores."""
+    """Reliability of the entities above the architecture's own thresholds, by uncalibrated score."""
     after: tuple[Bin, ...]
-    """Of the same entities, by their probabilities."""
+    """Reliability of the same entities, by calibrated probability."""
     labels: dict[str, Score]
-    """Strict, at the thresholds of the labels."""
+    """Strict scores by label, with the calibration."""
     strict: Score
     goal: Goal
     unreached: dict[str, AtThreshold]
-    """Labels that do not reach the wanted precision or recall, with what they reach."""
+    """Labels that do not reach the target precision or recall, with the best they reach."""
 
     @property
     def error_before(self) -> float:
@@ -84,18 +84,18 @@ def calibrated_on(
     recall: float | None = None,
     thresholds: bool = True,
 ) -> Calibrated:
-    """Temperature and thresholds for F1, or for a wanted precision or recall; `thresholds=False`: entities stay as they are."""
+    """Fits a temperature, and thresholds for F1 or a target precision or recall; `thresholds=False`: entities stay the same."""
     goal = _goal(precision, recall)
     if goal.figure != "f1" and not thresholds:
-        raise AnynerError(f"a wanted {goal.figure} is reached by thresholds: they cannot stay as they are")
+        raise AnynerError(f"cannot reach a target {goal.figure} without choosing thresholds (thresholds=False, --scores-only)")
     bare = _with(recognizer, None)
     read, own = Tuner(bare, documents).read(), bare.decoding()
     loosest = {one.name: one.loosest for one in own.config.thresholds() if one.of_score}
     loose = _pairs(documents, read, replace(own, thresholds={**own.thresholds, **loosest}))
     scores, right = scored(loose)
     if not right.any():
-        found = "no entity is found" if not len(right) else "no entity that is found is right"
-        raise AnynerError(f"cannot calibrate on these documents: {found}, at the lowest thresholds")
+        found = "no entities found" if not len(right) else "no predicted entity is correct"
+        raise AnynerError(f"cannot calibrate on these documents: {found}, even at the lowest thresholds")
     calibration = fitted(scores, right)
     visible = _pairs(documents, read, own)
     judged = _calibrated_pairs(visible, calibration)
@@ -115,7 +115,7 @@ def calibrated_on(
 
 def _goal(precision: float | None, recall: float | None) -> Goal:
     if precision is not None and recall is not None:
-        raise AnynerError("choose a precision or a recall, not both: one threshold cannot promise two figures")
+        raise AnynerError("choose a precision or a recall, not both: one threshold cannot guarantee two figures")
     for goal, wanted in (("precision", precision), ("recall", recall)):
         if wanted is not None and not 0 < wanted < 1:
             raise AnynerError(f"{goal}: expected a number between 0 and 1, got {wanted!r}")
@@ -139,13 +139,13 @@ def _calibrated_pairs(pairs: Sequence[Pair], calibration: Calibration) -> tuple[
     return tuple(replace(pair, predicted=tuple(calibrated(pair.predicted, calibration))) for pair in pairs)
 
 
-# The probability that an entity is right
+# The probability that an entity is correct
 
 
 def fitted(scores: NDArray[np.float64], right: NDArray[np.bool_]) -> Calibration:
-    """The temperature with the best likelihood; with a bias where that is better by more than a second parameter should be (BIC).
+    """The maximum likelihood temperature; with a bias if the BIC favours the second parameter.
 
-    Right and wrong are targets a little inside of 0 and 1 (Platt), so that a perfect model does not get an infinite slope.
+    Targets are smoothed to lie inside 0 and 1 (Platt), so that a perfect model does not get an infinite slope.
     """
     logits = np.array([logit(score) for score in scores.tolist()])
     many = right.sum(), len(right) - right.sum()
@@ -154,12 +154,12 @@ def fitted(scores: NDArray[np.float64], right: NDArray[np.bool_]) -> Calibration
     both, loss_of_both = _newton(np.stack([logits, np.ones_like(logits)], 1), targets)
     slope, bias = (both[0], both[1]) if 2 * (loss - loss_of_both) > math.log(len(right)) else (one[0], 0.0)
     if slope < _FLATTEST:
-        raise AnynerError("cannot calibrate on these documents: entities with higher scores are not right more often")
+        raise AnynerError("cannot calibrate on these documents: entities with higher scores are not correct more often")
     return Calibration.of({"temperature": round(1 / min(slope, _STEEPEST), 6), "bias": round(float(bias), 6)}, "calibration")
 
 
 def _newton(features: NDArray[np.float64], targets: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Weights of a logistic regression and their loss, the sum over all targets, by damped Newton steps from a slope of 1."""
+    """Logistic regression by damped Newton steps from a slope of 1: the weights, and the loss summed over all targets."""
 
     def loss_at(weights: NDArray[np.float64]) -> float:
         values = features @ weights
@@ -172,11 +172,11 @@ def _newton(features: NDArray[np.float64], targets: NDArray[np.float64]) -> tupl
         gradient = features.T @ (probability - targets)
         curvature = (features * (probability * (1 - probability))[:, None]).T @ features
         step = np.linalg.solve(curvature + _RIDGE * np.eye(len(weights)), gradient)
-        share = 1.0
-        while (new := loss_at(weights - share * step)) > loss and share > _PRECISE:
-            share /= 2
-        gained, weights, loss = loss - new, weights - share * step, new
-        if gained < _PRECISE:
+        damping = 1.0
+        while (new := loss_at(weights - damping * step)) > loss and damping > _TOLERANCE:
+            damping /= 2
+        gained, weights, loss = loss - new, weights - damping * step, new
+        if gained < _TOLERANCE:
             break
     return weights, loss
 
@@ -185,7 +185,7 @@ def _newton(features: NDArray[np.float64], targets: NDArray[np.float64]) -> tupl
 
 
 def _curves(pairs: Sequence[Pair], labels: Sequence[str]) -> dict[str, Sequence[AtThreshold]]:
-    """Of the labels that have enough entities for a threshold of their own."""
+    """Curves of the labels that have enough entities for a threshold of their own."""
     curves = {label: threshold_curve([_of_label(pair, label) for pair in pairs]) for label in labels}
     return {label: one for label, one in curves.items() if one and one[0].score.gold >= ENOUGH and one[0].score.correct}
 
@@ -193,7 +193,7 @@ def _curves(pairs: Sequence[Pair], labels: Sequence[str]) -> dict[str, Sequence[
 def _chosen(
     every: Sequence[AtThreshold], curves: Mapping[str, Sequence[AtThreshold]], labels: Sequence[str], goal: Goal
 ) -> tuple[dict[str, float], dict[str, AtThreshold]]:
-    """A threshold for every label, and the labels that do not reach what is wanted."""
+    """A threshold for every label, and the labels that do not reach the goal."""
     common = _at(every, goal)
     thresholds = dict.fromkeys(labels, (common or _nearest(every, goal)).threshold)
     unreached = dict[str, AtThreshold]()
@@ -215,15 +215,15 @@ def _of_label(pair: Pair, label: str) -> Pair:
 
 
 def _at(curve: Sequence[AtThreshold], goal: Goal) -> AtThreshold | None:
-    """The threshold that reaches the goal with the least loss of the other figure; None if none does."""
+    """The threshold that reaches the goal with the least loss of the other figure; None if no threshold does."""
     if goal.figure == "f1":
         place = middle_place({place: point.score for place, point in enumerate(curve)})
         return None if place is None else curve[place]
-    reached = [point for point in curve if goal.assured(point.score) >= goal.wanted]
+    reached = [point for point in curve if goal.lower_bound(point.score) >= goal.target]
     if not reached:
         return None
     return reached[0 if goal.figure == "precision" else -1]
 
 
 def _nearest(curve: Sequence[AtThreshold], goal: Goal) -> AtThreshold:
-    return max(curve, key=lambda point: point.score.f1 if goal.figure == "f1" else goal.assured(point.score))
+    return max(curve, key=lambda point: point.score.f1 if goal.figure == "f1" else goal.lower_bound(point.score))

@@ -1,4 +1,4 @@
-"""`config.json` of a model folder: everything about a model but its weights and its vocabulary."""
+"""`config.json` of a model folder: everything about a model except its weights and vocabulary."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from anyner.settings import Settings
 from anyner.text.config import TextConfig
 
 FORMAT = 3
-"""Versions before: 1 had no separators between lines, 2 had other names of settings and weights."""
+"""Earlier versions: 1 had no separators between lines, 2 had other names for settings and weights."""
 WeightFormat = Literal["float32", "bfloat16", "int8"]
 Precision = Literal["auto", "float32", "bfloat16"]
 """Precision of matrix products; auto: bfloat16 on GPUs that have it, float32 elsewhere."""
 
 
-_CLEAR = 1e-4
-"""Scores nearer than this to 0 or 1 count as this near: float32 tells them apart by chance, a temperature enlarges that."""
+_EPSILON = 1e-4
+"""Scores are clipped to this distance from 0 and 1: closer ones differ by float32 noise, which a temperature would amplify."""
 
 
 def logit(score: float) -> float:
-    score = min(max(score, _CLEAR), 1 - _CLEAR)
+    score = min(max(score, _EPSILON), 1 - _EPSILON)
     return math.log(score / (1 - score))
 
 
@@ -33,33 +33,33 @@ def sigmoid(value: float) -> float:
 
 
 class Calibration(Settings):
-    """Makes a score the probability that its entity is right: sigmoid(logit(score) / temperature + bias).
+    """Maps a score to the probability that its entity is correct: sigmoid(logit(score) / temperature + bias).
 
-    Thresholds of the architecture are compared with scores before this, so a temperature neither adds nor removes an entity.
+    The architecture's thresholds are compared with uncalibrated scores, so a temperature neither adds nor removes an entity.
     """
 
     temperature: float = Field(ge=0.01, le=100.0)
     bias: float = Field(default=0.0, ge=-100.0, le=100.0)
     thresholds: dict[str, Annotated[float, Field(ge=0.0, le=1.0)]] = Field(default_factory=dict)
-    """Least probability by label: of all labels, or of none. They stand in for the architecture's thresholds of scores."""
+    """Minimum probability by label, for all labels or for none. They replace the architecture's thresholds on scores."""
 
     def probability(self, score: float) -> float:
         return sigmoid(logit(score) / self.temperature + self.bias)
 
     def score(self, probability: float) -> float:
-        """The least score whose probability is at least this; above 1 if none is."""
+        """The lowest score with at least this probability; above 1 if there is none."""
         if probability <= self.probability(0.0):
             return 0.0
         if probability > self.probability(1.0):
             return math.nextafter(1.0, 2.0)
-        if probability >= 1.0:  # what a sure entity's probability may be rounded to
+        if probability >= 1.0:  # a high probability may round to 1
             return 1.0
         return sigmoid((math.log(probability / (1 - probability)) - self.bias) * self.temperature)
 
 
 class ModelConfig(Settings):
     format: int = FORMAT
-    """Version of this file; a newer one than this library knows is refused."""
+    """Version of this file; loading refuses all but the current one."""
     anyner_version: str
     architecture: str
     head: dict[str, Any]
@@ -68,13 +68,13 @@ class ModelConfig(Settings):
     text: TextConfig
     encoder: EncoderConfig
     pretrained: dict[str, Any]
-    """The Hugging Face config of the pretrained encoder, whole."""
+    """The Hugging Face config of the pretrained encoder."""
     thresholds: dict[str, float]
     options: dict[str, Any] = Field(default_factory=dict)
-    """Defaults of the options of a call."""
+    """Default options of a call."""
     overlap: Policy
     seed: int = 0
-    """Seed of whatever the architecture draws in prediction."""
+    """Seed of the random numbers that the architecture draws in prediction."""
     weights: WeightFormat = "float32"
     weights_sha256: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
     """Checksum of the weights file, compared on loading; None for models saved without one."""

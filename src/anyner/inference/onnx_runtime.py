@@ -25,20 +25,20 @@ from anyner.text.windows import Window
 Floats = NDArray[np.float32]
 _INPUTS = ("piece_ids", "piece_mask", "first_piece", "last_piece", "word_mask", "shapes")
 BATCH_TOKENS, UNPADDED_BATCH_TOKENS = 256, 512
-"""Pieces of a batch. Small ones are fastest: what a layer computes stays in the caches, and short texts have little padding."""
+"""Pieces per batch. Small batches are fastest: activations stay in cache, and short texts need little padding."""
 _SLOW_FUSIONS = ["SkipLayerNormFusion", "BiasGeluFusion"]
-"""On a CPU an addition and a normalisation take a fifth of the time that both take in one; likewise an addition and a GELU."""
+"""Disabled: on a CPU, addition and normalisation take a fifth of the time of their fused kernel; likewise bias and GELU."""
 _MOST_THREADS = 4
-"""Unless more are asked for: other processes want to run as well."""
+"""Default limit, to leave cores to other processes."""
 
 
 class Sessions:
-    """The steps of a model, ready to run."""
+    """The ONNX Runtime sessions of a model, one per step."""
 
     def __init__(
         self, graphs: Mapping[str, bytes], weights: Mapping[str, Mapping[str, NDArray[Any]]], where: str, threads: int | None
     ) -> None:
-        """`graphs` are ONNX files, `weights` what each takes from outside; both by the names of the steps."""
+        """`graphs` are ONNX files, `weights` their external tensors; both by the name of the step."""
         self._where = where
         self._sessions: dict[str, Any] = {}
         if READ not in graphs:
@@ -52,16 +52,16 @@ class Sessions:
                 self._sessions[step] = onnxruntime.InferenceSession(
                     graph, options, providers=["CPUExecutionProvider"], disabled_optimizers=_SLOW_FUSIONS
                 )
-            except Exception as error:  # the library has a dozen kinds, none with a common base
-                raise AnynerError(f"{where}: the graph {step!r} cannot be run: {first_line(error)}") from None
+            except Exception as error:  # the library raises a dozen types without a common base
+                raise AnynerError(f"{where}: cannot run the graph {step!r}: {first_line(error)}") from None
         self._inputs = {step: [one.name for one in session.get_inputs()] for step, session in self._sessions.items()}
         self._outputs = {step: [one.name for one in session.get_outputs()] for step, session in self._sessions.items()}
 
     def run(self, step: str, inputs: Arrays) -> dict[str, NDArray[Any]]:
         try:
             values = self._sessions[step].run(self._outputs[step], {name: inputs[name] for name in self._inputs[step]})
-        except Exception as error:  # the library has a dozen kinds, none with a common base
-            raise AnynerError(f"{self._where}: the graph {step!r} cannot be run: {first_line(error)}") from error
+        except Exception as error:  # the library raises a dozen types without a common base
+            raise AnynerError(f"{self._where}: cannot run the graph {step!r}: {first_line(error)}") from error
         return dict(zip(self._outputs[step], values, strict=True))
 
 
@@ -84,16 +84,16 @@ def _threads() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Windows -> the first step."""
+    """Runs the first step on windows."""
 
     run: Run
     frame: Frame
     shapes: ShapeVocabulary | None
     table: Callable[[Integers], Floats] | None
-    """Rows of the encoder's embedding; None: it is in the graph."""
+    """Looks up rows of the encoder's embedding; None: the embedding is in the graph."""
 
     def read(self, windows: Sequence[Window]) -> tuple[BatchArrays, dict[str, NDArray[Any]]]:
-        """The batch, and the outputs of the step."""
+        """The batch, and the outputs of the first step."""
         batch = arrays_of(windows, self.frame, self.shapes)
         inputs = {name: getattr(batch, name) for name in _INPUTS}
         if self.table is not None:
@@ -103,11 +103,11 @@ class Reader:
 
 
 def renumbered(pieces: Integers, pad: int) -> tuple[Integers, Integers]:
-    """The different pieces (N,), and the pieces (B, S) as places among them. Padding keeps its number: some encoders read it."""
-    used = np.flatnonzero(np.bincount(pieces.ravel()))  # as np.unique, which imports masked arrays
+    """The distinct pieces (N,), and the pieces (B, S) as indices into them. Padding keeps its id: some encoders read it."""
+    used = np.flatnonzero(np.bincount(pieces.ravel()))  # np.unique would import masked arrays
     used = used[used != pad]
     places = np.searchsorted(used, pieces)
-    places += places >= pad  # to make room
+    places += places >= pad  # make room for padding
     before, behind = used[:pad], used[pad:]
     filled = np.concatenate([before, np.full(pad - len(before) + 1, pad), behind])
     return filled, np.where(pieces == pad, pad, places)
@@ -136,7 +136,7 @@ class OnnxRuntime:
             if decoding.span_classifier_alone:
                 return self.head.propose_by_spans(batch, read, decoding)
             return self.head.propose(batch, read, decoding, self.draw)
-        except (KeyError, IndexError, ValueError) as error:  # outputs of other names and sizes than the head's
+        except (KeyError, IndexError, ValueError) as error:  # outputs without the names and shapes that the head expects
             raise AnynerError(f"the graph does not fit the model: {first_line(error)}: run anyner export") from error
 
     def decode(self, proposals: HostProposals, sentences: int, decoding: Decoding) -> list[list[WordEntity]]:

@@ -10,7 +10,7 @@ from anyner.text.windows import Window
 
 
 class Flush(Enum):
-    """A marker in a stream of texts: no text follows for now, so run everything that waits."""
+    """A marker in a stream of texts: no text follows for now, so run all that are waiting."""
 
     FLUSH = "flush"
 
@@ -19,19 +19,19 @@ FLUSH = Flush.FLUSH
 
 
 class Pool:
-    """Makes batches of similar windows, each with its number in the order in which they were added.
+    """Makes batches of similar windows. Windows are numbered in the order in which they are added.
 
-    The next batch always holds the oldest window, so results come out in order and soon.
+    The next batch always holds the oldest window, so results come out in order and early.
     """
 
     def __init__(self, tokens: int, extra: int, *, padded: bool = True) -> None:
-        """`tokens`: most pieces of a batch, padding included; `extra`: pieces that every window has besides its own; `padded`:
-        whether windows of different sizes may share a batch."""
+        """`tokens`: maximum pieces per batch, padding included; `extra`: special pieces of every window; `padded`: whether
+        windows of different sizes may share a batch."""
         self.pieces = 0
         """Pieces of all waiting windows, without special ones."""
         self.tokens = tokens
         self.added = 0
-        """Windows so far."""
+        """Number of windows added so far."""
         self.padded = padded
         self._extra = extra
         self._waiting: dict[int, Window] = {}  # in the order in which they were added
@@ -45,7 +45,7 @@ class Pool:
         self.added += 1
 
     def take(self) -> dict[int, Window]:
-        """The oldest window and the most similar ones, as many as fit."""
+        """The oldest window and the most similar ones, as many as fit in a batch."""
         self._ordered.sort()
         oldest, window = next(iter(self._waiting.items()))
         first, stop = self._around(bisect_left(self._ordered, (self._alike(window), oldest)))

@@ -30,7 +30,7 @@ class Proposer:
         self.runtime = runtime
         self.vocabulary = vocabulary
         self.extra = len(vocabulary.frame.prefix) + len(vocabulary.frame.suffix)
-        """Pieces that every window has besides its own."""
+        """Number of special pieces of every window."""
 
     def propose(self, windows: Sequence[Window], decoding: Decoding, batch_tokens: int) -> Iterator[Proposed]:
         """Proposals of the windows, in batches of similar length, longest first."""
@@ -42,12 +42,12 @@ class Proposer:
             yield Proposed(tuple(places), self.propose_batch([windows[place] for place in places], decoding))
 
     def propose_batch(self, windows: Sequence[Window], decoding: Decoding) -> HostProposals:
-        """Proposals of windows that are one batch already."""
+        """Proposals of the windows of one batch."""
         return self.runtime.propose(windows, decoding)
 
 
 def decoded(runtime: Runtime, proposals: HostProposals, sentences: int, decoding: Decoding) -> list[list[WordEntity]]:
-    """The entities of each sentence of a batch. What is below the threshold of its label displaces no other entity."""
+    """The entities of each sentence of a batch. Entities below the threshold of their label displace no others."""
     least = decoding.label_thresholds
     if not least:
         return runtime.decode(proposals, sentences, decoding)

@@ -26,12 +26,11 @@ if TYPE_CHECKING:
     from anyner.model import NerModel
 
 BATCH_TOKENS, CPU_BATCH_TOKENS, GPU_BATCH_TOKENS = 16_384, 1024, 65_536
-"""Pieces of a batch. On a GPU large batches cost less than more kernel launches; a CPU is fastest while a batch fits into its
-caches."""
+"""Pieces per batch. On a GPU, large batches cost less than more kernel launches; a CPU is fastest while a batch fits in cache."""
 
 
 class Choices(TypedDict, total=False):
-    """What a call may choose; what is left out is as the model has it."""
+    """Keyword arguments of a call; those left out are as the model has them."""
 
     options: Mapping[str, Any] | None
     thresholds: Mapping[str, float] | None
@@ -63,7 +62,7 @@ class Recognizer:
 
     @property
     def model(self) -> NerModel:
-        """The model in torch, where it runs in torch."""
+        """The torch model, if torch runs it."""
         model: NerModel | None = getattr(self.runtime, "model", None)
         if model is None:
             raise AnynerError('this model runs on ONNX Runtime, without torch: load it with runtime="torch"')
@@ -76,14 +75,14 @@ class Recognizer:
     def predict(
         self, texts: str | Document | Iterable[str] | Iterable[Document], **chosen: Unpack[Choices]
     ) -> Document | list[Document]:
-        """One text gives one document; a list of texts gives a list. A list of words is `predict_words`.
+        """One text gives one document; a list of texts gives a list. For a list of words use `predict_words`.
 
-        `chosen`: as `stream` takes them.
+        `chosen`: the keyword arguments of `stream`.
         """
         if isinstance(texts, str | Document):
             return next(self.stream([texts if isinstance(texts, Document) else Document(texts)], **chosen))
         _check_texts(texts)
-        return list(self.stream(list(documents_in(texts)), **chosen))  # check all before the first is read
+        return list(self.stream(list(documents_in(texts)), **chosen))  # check all before predicting any
 
     def predict_words(self, words: Sequence[str], **chosen: Unpack[Choices]) -> Document:
         """Entities of one tokenised sentence."""
@@ -103,9 +102,9 @@ class Recognizer:
     ) -> Iterator[Document]:
         """Documents with their entities, in order, in memory that does not grow with their number or length.
 
-        The first come as soon as the texts fill one batch. Texts wait for others of similar length; put `FLUSH` (of
-        `anyner.inference.pool`) among them to run those that wait at once, for a source that pauses. `progress` is called after
-        every batch with the number of words read so far.
+        The first come as soon as the texts fill one batch. Texts wait for others of similar length; if the source pauses,
+        insert `FLUSH` (from `anyner.inference.pool`) to run the waiting ones at once. `progress` is called after every batch with
+        the number of words read so far.
         """
         _check_texts(texts)
         batch_tokens = self.batch_tokens if batch_tokens is None else batch_tokens
@@ -127,7 +126,7 @@ class Recognizer:
         return stream.documents(documents_in(texts))
 
     def _read(self, windows: Sequence[Window], decoding: Decoding) -> Sequence[Sequence[WordEntity]]:
-        """The entities of windows that are one batch."""
+        """The entities of the windows of one batch."""
         return decoded(self.runtime, self.proposer.propose_batch(windows, decoding), len(windows), decoding)
 
     def _windows(self, document: Document, number: int) -> Iterator[Window]:
@@ -139,7 +138,7 @@ class Recognizer:
 
     @property
     def batch_tokens(self) -> int:
-        """Default number of pieces of a batch."""
+        """Default number of pieces per batch."""
         return self.runtime.batch_tokens
 
     def decoding(
@@ -148,9 +147,9 @@ class Recognizer:
         thresholds: Mapping[str, float] | None = None,
         overlap: str | None = None,
     ) -> Decoding:
-        """The model's own settings with those of a call on top.
+        """The model's own settings, overridden by those of a call.
 
-        Thresholds of a call are compared with scores before calibration, and the calibrated thresholds of labels do not apply.
+        Thresholds of a call are compared with uncalibrated scores, and the calibrated thresholds of labels are ignored.
         """
         runtime = self.runtime
         chosen = dict(self.config.thresholds)
@@ -177,7 +176,7 @@ class Recognizer:
 
 
 def documents_in(texts: Iterable[str | Document | Flush]) -> Iterator[Document | Flush]:
-    """Documents of texts; anything else is refused with its index."""
+    """The texts as documents; anything else is refused with its index."""
     for place, text in enumerate(texts):
         if not isinstance(text, str | Document | Flush):
             shown = " ".join(reprlib.repr(text).split())
@@ -199,7 +198,7 @@ def _check_texts(texts: object) -> None:
 
 
 def unknown_piece(vocabulary: PieceVocabulary) -> int | None:
-    """The piece of unknown words; None for a tokenizer without one."""
+    """The piece for unknown words; None for a tokenizer without one."""
     piece = vocabulary.frame.unknown
     named = (vocabulary.tokenizer.id_to_token(piece) or "").startswith(("[", "<"))
     return piece if named or piece not in vocabulary.cut(["a"])[0] else None
@@ -213,7 +212,7 @@ class _Reader(Protocol):
 
 
 def window_pieces(encoder: _Reader, text: TextConfig) -> int:
-    """Most pieces of a window, special ones included: `text.window`, or the encoder's limit, at most 512."""
+    """Maximum number of pieces in a window, special ones included: `text.window`, or the encoder's limit, at most 512."""
     limit = encoder.most_pieces
     if text.window is not None and limit is not None and text.window > limit:
         raise AnynerError(f"text.window {text.window} is longer than the encoder's {limit}; set text.window <= {limit}")
@@ -221,7 +220,7 @@ def window_pieces(encoder: _Reader, text: TextConfig) -> int:
 
 
 def word_budget(encoder: _Reader, vocabulary: PieceVocabulary, config: ModelConfig) -> int:
-    """Pieces of a window for words and context: without special pieces."""
+    """Pieces of a window left for words and context, besides the special ones."""
     window = window_pieces(encoder, config.text)
     frame = vocabulary.frame
     budget = window - len(frame.prefix) - len(frame.suffix) - 2

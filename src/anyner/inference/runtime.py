@@ -1,4 +1,4 @@
-"""The contract of a runtime, which runs a model's network: windows in, proposals on the host out. Imports no torch.
+"""The protocol of a runtime, which runs a model's network: windows in, proposals on the host out. Does not import torch.
 
 `torch_runtime.py` runs the model itself, on any device. `onnx_runtime.py` runs its graph on a CPU, with no torch in the process.
 """
@@ -25,19 +25,19 @@ class Runtime(Protocol):
 
     @property
     def call_options(self) -> type[Options]:
-        """What can be chosen for each call."""
+        """The options that can be set for each call."""
 
     @property
     def most_pieces(self) -> int | None:
-        """Most pieces that the encoder can read; None: any number."""
+        """Maximum number of pieces the encoder can read; None: no limit."""
 
     @property
     def batch_tokens(self) -> int:
-        """Pieces of a batch that are fastest here."""
+        """Pieces per batch that run fastest here."""
 
     @property
     def padded(self) -> bool:
-        """Whether windows of different sizes may share a batch. If not, results would depend on it."""
+        """Whether windows of different sizes may share a batch. False where padding would change the results."""
 
     def propose(self, windows: Sequence[Window], decoding: Decoding) -> HostProposals:
         """Proposals of the windows of one batch."""

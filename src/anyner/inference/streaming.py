@@ -19,11 +19,11 @@ from anyner.text.align import WordEntity
 from anyner.text.windows import Window, WindowMerger
 
 _BATCHES_AHEAD, _PIECES_AHEAD, _UNPADDED_AHEAD = 8, 16_384, 65_536
-"""Size of the pool, whichever is larger. A larger pool would save little padding; windows of the very same size are rarer."""
+"""Size of the pool, whichever is larger. More would save little padding; without padding, windows of equal size are rarer."""
 _WAITING, _CHARACTERS_WAITING = 20_000, 4_000_000
-"""Most documents and most of their characters held at once: a word of a million characters has few pieces."""
+"""Maximum number of documents, and of their characters, held at once: a word of a million characters has few pieces."""
 _MANY_UNKNOWN, _FEW_LETTERS = 0.5, 5
-"""Warn of texts with a larger share of unknown words, unless they have so few letters: those say nothing about the language."""
+"""Warn about texts with a larger share of unknown words, unless they have at most this many letters: too few to judge."""
 
 Progress = Callable[[int], object]
 """Called after every batch with the number of words read so far."""
@@ -67,10 +67,10 @@ class Stream:
         self._unknown = unknown
         self._ahead = pool.tokens
         self._open: dict[int, _Open] = {}
-        self._found: dict[int, tuple[Window, Sequence[WordEntity]]] = {}  # of windows that have not had their turn
-        self._first = self._merged = 0  # the oldest open document; windows that were merged
-        self._words = 0  # whose entities are known, of all documents
-        self._characters = 0  # of open documents
+        self._found: dict[int, tuple[Window, Sequence[WordEntity]]] = {}  # of windows that are not merged yet
+        self._first = self._merged = 0  # oldest open document; number of merged windows
+        self._words = 0  # words whose entities are known, of all documents
+        self._characters = 0  # characters of open documents
 
     def documents(self, items: Iterable[Document | Flush]) -> Iterator[Document]:
         for item in items:
@@ -110,7 +110,7 @@ class Stream:
             yield from self._through(batch)
 
     def _through(self, batch: Mapping[int, Window]) -> list[Document]:
-        """Runs a batch and gives the documents that are finished by it. Windows are merged in their own order."""
+        """Runs a batch and returns the documents that it finishes. Windows are merged in order."""
         with collector_paused():
             windows = list(batch.values())
             self._found.update(zip(batch, zip(windows, self._read(windows), strict=True), strict=True))
@@ -127,7 +127,7 @@ class Stream:
         return finished
 
     def _finished(self) -> Iterator[Document]:
-        """Every document whose windows are all merged, and all before it."""
+        """The next documents, in order, whose windows are all merged."""
         while (one := self._open.get(self._first)) and one.last is not None and one.last <= self._merged:
             del self._open[self._first]
             self._first += 1
@@ -140,16 +140,16 @@ class Stream:
 
 
 def calibrated(entities: Sequence[Entity], calibration: Calibration | None) -> Sequence[Entity]:
-    """The entities with probabilities as scores. Called when overlaps are resolved: scores nearly 1 may become equal."""
+    """The entities with probabilities as scores. Called after overlaps are resolved: scores near 1 may become equal."""
     if calibration is None:
         return entities
     return [one if one.score is None else one.rescored(calibration.probability(one.score)) for one in entities]
 
 
 class UnknownWords:
-    """Counts words with letters or digits that are not in the vocabulary: to the model they all look alike.
+    """Counts words with letters or digits that are not in the vocabulary: they all look alike to the model.
 
-    Emoji and other signs do not count. They are seldom part of a name.
+    Emoji and other symbols do not count. They are rarely part of a name.
     """
 
     def __init__(self, piece: int | None) -> None:
@@ -161,7 +161,7 @@ class UnknownWords:
         return sum(self._piece in pieces and any(map(str.isalnum, word)) for word, pieces in words)
 
     def warn_of(self, document: Document) -> None:
-        """Warns of the first text that is mostly unknown words."""
+        """Warns once, about the first text that is mostly unknown words."""
         if not self._warned and mostly_unknown(document):
             self._warned = True
             warnings.warn(

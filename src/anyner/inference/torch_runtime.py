@@ -1,4 +1,4 @@
-"""Runs a model with torch: for training, for GPUs, and for whatever has no graph."""
+"""Runs a model with torch: for training, for GPUs, and for models without a graph."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from anyner.text.windows import Window
 
 _DEFAULT_TOKENS = {"cpu": CPU_BATCH_TOKENS, "cuda": GPU_BATCH_TOKENS}
 _KERNELS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
-"""Not cuDNN's, which builds a plan for every new shape, a second each; nearly every batch of text has a new shape."""
+"""Without cuDNN, which takes a second to plan for every new shape; nearly every batch of text has a new shape."""
 
 
 class TorchRuntime:

@@ -1,4 +1,4 @@
-"""Tunes thresholds on dev documents, from proposals that are made once."""
+"""Tunes thresholds on dev documents, from proposals that are computed once."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from anyner.text.align import WordEntity
 from anyner.text.windows import Window, WindowMerger
 
 _FEW = 20
-"""Try all candidates of a threshold up to this number."""
+"""Up to this number, all candidates of a threshold are tried."""
 
 RECALL_WEIGHTS = {"all": 1.0, "discontinuous": 0.5}
-"""What counts for a threshold is F1, but of discontinuous entities precision twice: a wrong one also costs the F1 of all."""
+"""Thresholds are tuned for F1; for discontinuous entities precision counts twice: a wrong one also lowers the F1 of all."""
 
 _Key = tuple[str, Fragments]
 _Scores = Mapping[str, Score]
@@ -47,11 +47,11 @@ class Tuner:
 
     @property
     def words(self) -> int:
-        """So many are read for every tuning."""
+        """Number of words read for every tuning."""
         return sum(len(window.words) for window in self._windows)
 
     def tune(self, batch_tokens: int | None = None) -> Tuned:
-        """Thresholds with a good strict F1 on the documents."""
+        """Thresholds tuned for strict F1 on the documents."""
         return tuned_on([self.read(batch_tokens)])
 
     def read(self, batch_tokens: int | None = None) -> DocumentsRead:
@@ -59,7 +59,7 @@ class Tuner:
         return self.documents_read(self.share(0, 1, batch_tokens))
 
     def share(self, number: int, of: int, batch_tokens: int | None = None) -> list[Proposed]:
-        """The proposals for one of several equal shares of the windows.
+        """The proposals for one of `of` equal shares of the windows.
 
         Batches are small even on a GPU: an untrained head proposes nearly everything.
         """
@@ -85,7 +85,7 @@ class DocumentsRead:
     proposed: Sequence[Proposed]
 
     def entities(self, decoding: Decoding) -> dict[int, list[Entity]]:
-        """What is found with these settings, by the number of the document; one without words has no entry."""
+        """The entities found with these settings, by the number of the document; documents without words have no entry."""
         found: dict[int, list[WordEntity]] = {}
         for batch in self.proposed:
             found.update(zip(batch.places, decoded(self.runtime, batch.proposals, len(batch.places), decoding), strict=True))
@@ -100,7 +100,7 @@ class DocumentsRead:
         return {"all": self._score(everything, 1), "discontinuous": self._score(everything, 2)}
 
     def _score(self, found: Sequence[tuple[set[_Key], int]], fragments: int) -> Score:
-        """Score of entities with at least so many fragments."""
+        """Score of the entities with at least this number of fragments."""
         correct = predicted = 0
         for keys, number in found:
             counted = {key for key in keys if len(key[1]) >= fragments}
@@ -110,15 +110,15 @@ class DocumentsRead:
 
 
 def tuned_on(parts: Sequence[DocumentsRead]) -> Tuned:
-    """One set of thresholds for all parts, each read by its own model. Thresholds are tuned one after the other; each takes the
-    middle of the range in which F1 hardly changes."""
+    """One set of thresholds for all parts, each read by its own model. Thresholds are tuned one after another; each is set to
+    the middle of the range in which F1 hardly changes."""
     known = max((part.runtime.head_config for part in parts), key=lambda config: len(config.thresholds()))
     chosen = dict(known.default_thresholds())
     taken = _all_tried(parts, chosen)
     for threshold in known.thresholds():
         tried = {
             place: _all_tried(parts, {**chosen, threshold.name: threshold.candidates[place]})
-            for place in _looked_at(len(threshold.candidates))
+            for place in _tried_places(len(threshold.candidates))
         }
         own = {place: scores[threshold.tuned_on] for place, scores in tried.items()}
         middle = middle_place(own, RECALL_WEIGHTS[threshold.tuned_on])
@@ -134,15 +134,15 @@ def _all_tried(parts: Sequence[DocumentsRead], thresholds: Mapping[str, float]) 
     return {name: sum((scores[name] for scores in trials), NOTHING) for name in ("all", "discontinuous")}
 
 
-def _looked_at(count: int) -> list[int]:
+def _tried_places(count: int) -> list[int]:
     """Indices of the candidates to try: all, or every second one and the last if there are many."""
     return sorted({*range(0, count, 1 if count <= _FEW else 2), count - 1})
 
 
 def middle_place(scores: Mapping[int, Score], recall_weight: float = 1.0) -> int | None:
-    """The middle of the range around the best candidate whose F is within its standard error; None if nothing is correct.
+    """The middle of the range around the best candidate whose F-score is within its standard error; None if nothing is correct.
 
-    The best candidate itself is partly chance: on other documents the middle scores better, above all if dev is small.
+    The best candidate itself is partly luck: on other documents the middle scores better, especially if dev is small.
     """
     reached = {place: score.f(recall_weight) for place, score in scores.items()}
     places = list(reached)

@@ -1,1 +1,1 @@
-"""anyner inside other libraries: each file needs its library, and all of them call the one `Recognizer`."""
+"""anyner inside other libraries: each module needs its library, and all of them call `Recognizer`."""

@@ -1,4 +1,4 @@
-"""`anyner.predict_frame`: the entities of a column of texts as a data frame of the same library, pandas or Polars."""
+"""`anyner.predict_frame`: the entities of a text column as a data frame of the same library, pandas or Polars."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _LIBRARIES = ("pandas", "polars")
 
 
 def predict_frame(frame: Frame, column: str, model: str | Path | Recognizer = "general-en", **chosen: Any) -> Frame:
-    """A row for each entity: document, label, text, start, end, score, fragments.
+    """One row per entity: document, label, text, start, end, score, fragments.
 
-    `document` is the index of the row in pandas, its number in Polars. A missing text has no rows. `model` is a loaded one, or a
-    name for `anyner.load`; `chosen`: options, thresholds, overlap, batch_tokens, as `Recognizer.stream` takes them.
+    `document` is the index of the row in pandas, its number in Polars. A missing text gives no rows. `model` is a loaded model or
+    a name for `anyner.load`; `chosen`: options, thresholds, overlap, batch_tokens, as in `Recognizer.stream`.
     """
     library = type(frame).__module__.partition(".")[0]
     if library not in _LIBRARIES or type(frame).__name__ != "DataFrame":
         hint = ": collect it first" if type(frame).__name__ == "LazyFrame" else ""
-        raise AnynerError(f"predict_frame takes a DataFrame of pandas or Polars, got {type(frame).__name__}{hint}")
+        raise AnynerError(f"predict_frame: expected a pandas or Polars DataFrame, got {type(frame).__name__}{hint}")
     texts = dict(_texts(frame, column, library))
     recognizer = model if isinstance(model, Recognizer) else load(model)
     documents = zip(texts, recognizer.stream(texts.values(), **chosen), strict=True)
@@ -35,12 +35,12 @@ def predict_frame(frame: Frame, column: str, model: str | Path | Recognizer = "g
 
 
 def _texts(frame: Any, column: str, library: str) -> Iterator[tuple[int, Document]]:
-    """The number of each row that has a text, and its text."""
+    """The number and the text of each row that has a text."""
     named = [str(name) for name in frame.columns]
     if column not in frame.columns:
-        raise AnynerError(f"there is no column {column!r}: name the one of texts ({', '.join(named)})")
+        raise AnynerError(f"there is no column {column!r}: name the text column ({', '.join(named)})")
     if named.count(str(column)) > 1:
-        raise AnynerError(f"there are {named.count(str(column))} columns {column!r}: name them apart")
+        raise AnynerError(f"there are {named.count(str(column))} columns {column!r}: give them different names")
     missing: Iterable[bool] = frame[column].isna() if library == "pandas" else frame[column].is_null()
     for row, (text, absent) in enumerate(zip(frame[column].to_list(), missing, strict=True)):
         if absent:

@@ -13,7 +13,7 @@ from anyner.storage.load import load
 
 
 class PresidioRecognizer(EntityRecognizer):  # type: ignore[misc]  # the library has no types
-    """Results of a model, each fragment of a discontinuous entity as one of its own: what lies between them is no part of it."""
+    """Results of a model. Every fragment of a discontinuous entity is a result of its own, without the text in between."""
 
     def __init__(
         self,
@@ -22,17 +22,17 @@ class PresidioRecognizer(EntityRecognizer):  # type: ignore[misc]  # the library
         supported_language: str = "en",
         **chosen: Any,
     ) -> None:
-        """`names`: what Presidio calls a label; others keep theirs. `chosen`: as `predict` takes them."""
+        """`names`: Presidio's entity type for a label; other labels are kept. `chosen`: keyword arguments of `predict`."""
         self._ner = model if isinstance(model, Recognizer) else load(model)
         self._names = {label: (names or {}).get(label, label) for label in self._ner.config.labels}
         self._chosen = chosen
         super().__init__(sorted(set(self._names.values())), name="anyner", supported_language=supported_language)
 
     def load(self) -> None:
-        """The model is loaded already."""
+        """Does nothing: the model is already loaded."""
 
     def analyze(self, text: str, entities: Sequence[str], nlp_artifacts: object = None) -> list[RecognizerResult]:
-        """The results of the kinds that are asked for; of all kinds if none is named."""
+        """The results of the given entity types; of all types if none is given."""
         return [
             RecognizerResult(self._names[entity.label], start, end, entity.score, None, {"recognizer_name": self.name})
             for entity in self._ner.predict(text, **self._chosen).entities

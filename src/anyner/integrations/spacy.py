@@ -1,7 +1,7 @@
 """The spaCy component `anyner`: `nlp.add_pipe("anyner", config={"model": …})`.
 
-spaCy finds the factory by the entry point of the package. The model reads the words that it was trained on; every span is widened
-to whole tokens of spaCy.
+spaCy finds the factory by the entry point of the package. The model reads words split as in training; every span is widened to
+whole spaCy tokens.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ DEFAULTS: dict[str, Any] = {
     "device": None,
 }
 _FOLDER = "model"
-"""Of the model inside the folder of the component."""
+"""The model folder inside the folder of the component."""
 
 
 class SpacyComponent:
@@ -53,18 +53,18 @@ class SpacyComponent:
         runtime: RuntimeName,
         device: str | None,
     ) -> None:
-        """`ents`: the overlap policy of `doc.ents`; None leaves them alone. The others are those of `anyner.load` and
+        """`ents`: the overlap policy of `doc.ents`; None leaves `doc.ents` unchanged. The others are those of `anyner.load` and
         `predict`."""
         self.model, self.spans_key = model, spans_key
         self.ents = None if ents is None else checked_policy(ents)
         self._chosen: dict[str, Any] = {"overlap": overlap, "thresholds": thresholds}
         self._runtime, self._device = runtime, device
-        self._loaded: dict[int, Recognizer] = {}  # by process: freeing one whose threads are not there would wait for them
+        self._loaded: dict[int, Recognizer] = {}  # by process: freeing the parent's would wait for threads not forked
 
     @property
     def recognizer(self) -> Recognizer:
-        """Loaded when it is first needed, since `from_disk` brings a model of its own. A forked process loads it again, as
-        the threads of a runtime stay behind."""
+        """Loaded on first use, since `from_disk` brings its own model. A forked process loads it again, as a fork does not have
+        the threads of the runtime."""
         process = os.getpid()
         if process not in self._loaded:
             self._loaded[process] = load(self.model, self._device, runtime=self._runtime)
@@ -74,7 +74,7 @@ class SpacyComponent:
         return next(self.pipe([doc]))
 
     def pipe(self, docs: Iterable[Doc], **_: object) -> Iterator[Doc]:
-        """`Recognizer.stream` makes its own batches, by the length of texts: spaCy's `batch_size` does not matter."""
+        """`Recognizer.stream` makes its own batches, by text length: spaCy's `batch_size` is ignored."""
         waiting: deque[Doc] = deque()
 
         def documents() -> Iterator[Document]:
@@ -98,7 +98,7 @@ class SpacyComponent:
         return doc
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """With a copy of the model: the folder of a pipeline needs nothing else."""
+        """Includes a copy of the model, so that the folder of a pipeline is self-contained."""
         copy_model(find(self.model), Path(path) / _FOLDER)
 
     def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> SpacyComponent:
@@ -106,7 +106,7 @@ class SpacyComponent:
         return self
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """The name of the model. Its weights would make every copy as large as the model."""
+        """Only the name of the model: with its weights, every copy would be as large as the model."""
         return json.dumps({"model": self.model}).encode()
 
     def from_bytes(self, data: bytes, *, exclude: Iterable[str] = ()) -> SpacyComponent:
@@ -114,17 +114,17 @@ class SpacyComponent:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        """For processes that do not fork: they load the model themselves."""
+        """For processes that are not forked: they load the model themselves."""
         return self.__dict__ | {"_loaded": {}}
 
 
 def document_of(doc: Doc) -> Document:
-    """The text, with its tokens as words for models that were trained on given ones; tokens of white space are none."""
+    """The text, with its tokens as words for models that were trained on given words; white space tokens are left out."""
     return Document(doc.text, words=tuple((token.idx, token.idx + len(token)) for token in doc if not token.is_space))
 
 
 def _entities(doc: Doc) -> tuple[Entity, ...]:
-    """What `doc._.anyner` gives. The Doc itself holds plain lists, with which it can be stored and sent."""
+    """The getter of `doc._.anyner`. The Doc itself holds plain lists, so that it can be serialized."""
     text, found = doc.text, doc.user_data.get(NAME, ())
     return tuple(unchecked_entity(label, tuple(map(tuple, fragments)), score, source=text) for label, fragments, score in found)
 

@@ -14,7 +14,7 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class EntityRows:
-    """Padded: one row a sentence, G the largest number of entities of one."""
+    """Entities padded to one row per sentence; G is the largest number of entities in a sentence."""
 
     first: Integers  # (B, G)
     last: Integers  # (B, G) inclusive
@@ -24,7 +24,7 @@ class EntityRows:
 
 @dataclass(frozen=True, slots=True)
 class Entities:
-    """Entities in one list, sentence by sentence."""
+    """Entities in one flat list, sorted by sentence."""
 
     sentence: Integers  # (E,)
     label: Integers  # (E,)
@@ -37,7 +37,7 @@ class Entities:
         return cls(gold.sentence[contiguous], gold.label[contiguous], gold.first[contiguous], gold.last[contiguous])
 
     def rows(self, sentences: int, fill: int = 0) -> EntityRows:
-        """The same padded to one row a sentence; padding has `fill` for its words and label."""
+        """The same padded to one row per sentence; padding has `fill` as its words and label."""
         counts = np.bincount(self.sentence, minlength=sentences)
         rows = np.full((3, sentences, max(1, counts.max(initial=0))), fill, dtype=np.int64)
         rows[:, self.sentence, number_in_sentence(self.sentence, sentences)] = self.first, self.last, self.label
@@ -45,6 +45,6 @@ class Entities:
 
 
 def number_in_sentence(sentence: Integers, sentences: int) -> Integers:
-    """The number of each item within its sentence, from 0; items are sorted by sentence: (N,)."""
+    """The index of each item within its sentence: (N,). Items must be sorted by sentence."""
     counts = np.bincount(sentence, minlength=sentences)
     return np.arange(len(sentence)) - (np.cumsum(counts) - counts)[sentence]

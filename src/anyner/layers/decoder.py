@@ -1,4 +1,4 @@
-"""A Transformer decoder of many short sequences over few sentences: keys and values of a sentence are computed once for all."""
+"""A Transformer decoder for many short sequences per sentence; a sentence's keys and values are computed only once."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from anyner.layers.sequences import Placed
 Activation = Literal["gelu", "gelu_new", "relu", "silu"]
 Sublayer = Callable[[Tensor], Tensor]
 Past = tuple[int, Tensor]
-"""Number of a position, and the cache of those before it."""
+"""Index of the current position, and the cache of keys and values."""
 _MOST_SEQUENCES = 65_535
-"""CUDA starts no more blocks than that at once in the dimension that attention kernels lay sequences along."""
+"""CUDA's limit on blocks in the grid dimension that attention kernels use for sequences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,23 +29,23 @@ class DecoderShape:
     heads: int
     head_width: int
     feed_forward: int
-    memory_width: int  # of what cross-attention reads
+    memory_width: int  # width of the vectors that cross-attention reads
     norm: Literal["layer", "rms"] = "layer"
-    norm_first: bool = True  # before each sublayer (mBART, T5, new decoders) or behind it (BART, BERT)
-    input_norm: bool = False  # over the embedded input (BART, mBART)
-    output_norm: bool = True  # behind the last layer (mBART, T5, new decoders)
+    norm_first: bool = True  # before each sublayer (mBART, T5, new decoders) or after it (BART, BERT)
+    input_norm: bool = False  # on the embedded input (BART, mBART)
+    output_norm: bool = True  # after the last layer (mBART, T5, new decoders)
     activation: Activation = "gelu"
     gated: bool = False  # T5 v1.1
     bias: bool = True
-    scaled: bool = True  # scores divided by the root of the head's width; T5 does not
-    relative: tuple[int, int] | None = None  # T5's: buckets of distances, and the distance from which on all share one
+    scaled: bool = True  # scores divided by the square root of the head width; not in T5
+    relative: tuple[int, int] | None = None  # T5's: buckets, and the distance from which all share the last
     epsilon: float = 1e-5
     dropout: float = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Keys and values of a sentence, computed once for all sequences and steps."""
+    """Keys and values of the sentences, computed once for all sequences and steps."""
 
     layers: tuple[tuple[Tensor, Tensor], ...]  # (B, heads, S, head width) each
     mask: Tensor | None  # (B, S) bool; None: nothing is padding
@@ -62,19 +62,19 @@ class Decoder(nn.Module):
         self.dropout = nn.Dropout(shape.dropout)
         for name, module in self.named_modules():
             if isinstance(module, nn.Linear):
-                # what is added to the states is smaller the more layers there are
+                # deeper decoders start with smaller residual projections
                 nn.init.normal_(module.weight, std=0.02 / math.sqrt(2 * shape.layers) if name.endswith(".output") else 0.02)
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
 
     def project_memory(self, states: Tensor, mask: Tensor | None) -> Memory:
-        """Of sentences (B, S, memory width), where `mask` (B, S) is not False."""
+        """Projects sentences (B, S, memory width) to keys and values; `mask` (B, S) is False at padding."""
         return Memory(tuple(layer.to_memory.project_memory(states) for layer in self.each_layer), mask)
 
     def forward(self, inputs: Tensor, at: Placed, memory: Memory, causal: bool = True, past: Past | None = None) -> Tensor:
-        """Of sequences `at` their places: (N, T, w) -> (N, T, w); `causal`: no position sees a later one.
+        """Decodes sequences placed `at` their sentences: (N, T, w) -> (N, T, w); `causal`: no position sees a later one.
 
-        With a `past`, for prediction only, T is 1: the position of that number, which is written into the cache.
+        With a `past` (incremental decoding, prediction only) T is 1: the current position, which is added to the cache.
         """
         states = self.dropout(self.input_norm(inputs.to(working_type(inputs))))
         first, bias = past[0] if past is not None else 0, None
@@ -88,9 +88,9 @@ class Decoder(nn.Module):
         return self.output_norm(states)  # type: ignore[no-any-return]
 
     def cache(self, sequences: int, longest: int, like: Tensor) -> Tensor:
-        """Room for self-attention's keys and values of all steps: (2, layers, N, heads, longest, head width).
+        """An empty cache for self-attention's keys and values: (2, layers, N, heads, longest, head width).
 
-        On the device of `like` and in the type it is worked on in.
+        On the device of `like` and in its working type.
         """
         size = (2, self.shape.layers, sequences, self.shape.heads, longest, self.shape.head_width)
         return torch.empty(size, dtype=working_type(like), device=like.device)
@@ -123,7 +123,7 @@ class Layer(nn.Module):
 
 
 class Attention(nn.Module):
-    """What both kinds of attention share; projections that read the same are one matrix."""
+    """Base of self- and cross-attention; projections of the same input are one matrix."""
 
     def __init__(self, shape: DecoderShape) -> None:
         super().__init__()
@@ -150,22 +150,22 @@ class SelfAttention(Attention):
         self.joint = nn.Linear(shape.width, 3 * self.inner, bias=shape.bias)  # query, key, value
 
     def forward(self, states: Tensor, bias: Tensor | None, causal: bool, past: Past | None) -> Tensor:
-        """A `bias` hides what is later by itself. With a `past` there is one position."""
+        """A `bias` masks later positions itself. With a `past`, T is 1."""
         query, key, value = self.by_head(self.joint(states))  # (N, heads, T, head width)
         if past is not None:
             number, (keys, values) = past
             keys[:, :, number], values[:, :, number] = key[:, :, 0], value[:, :, 0]
             key, value = keys[:, :, : number + 1], values[:, :, : number + 1]
-        hidden = causal and bias is None and past is None
-        if torch.compiler.is_exporting():  # to a CPU
-            return self.output(self.attend(query, key, value, bias, hidden))  # type: ignore[no-any-return]
+        masked = causal and bias is None and past is None
+        if torch.compiler.is_exporting():  # for a CPU, which has no such limit
+            return self.output(self.attend(query, key, value, bias, masked))  # type: ignore[no-any-return]
         chunks = zip(*(torch.split(whole, _MOST_SEQUENCES) for whole in (query, key, value)), strict=True)
-        context = [self.attend(q, k, v, bias, hidden) for q, k, v in chunks]
+        context = [self.attend(q, k, v, bias, masked) for q, k, v in chunks]
         return self.output(context[0] if len(context) == 1 else torch.cat(context))  # type: ignore[no-any-return]
 
 
 class CrossAttention(Attention):
-    """Sequences of one sentence are queries beside each other, so its keys and values are never repeated."""
+    """All sequences of a sentence lie on the query axis, so its keys and values are never repeated."""
 
     def __init__(self, shape: DecoderShape) -> None:
         super().__init__(shape)
@@ -201,7 +201,7 @@ class FeedForward(nn.Module):
 
 
 class RelativeBias(nn.Module):
-    """What is added to the scores by how far apart two positions are, one number a head and bucket; the same for all layers."""
+    """T5's relative position bias: one learned number per head and distance bucket, shared by all layers."""
 
     def __init__(self, buckets: int, farthest: int, heads: int) -> None:
         super().__init__()
@@ -209,12 +209,12 @@ class RelativeBias(nn.Module):
         nn.init.normal_(self.table.weight, std=0.02)
 
     def forward(self, steps: int, causal: bool) -> Tensor:
-        """(1, heads, T, T); `causal`: minus infinity for later positions, else half of the buckets are for these."""
+        """(1, heads, T, T); `causal`: minus infinity for later positions; otherwise half of the buckets are for them."""
         place = torch.arange(steps, device=self.table.weight.device)
         ahead = place - place[:, None]  # (T, T)
         away = (-ahead).clamp(min=0) if causal else ahead.abs()
         buckets = self.table.num_embeddings if causal else self.table.num_embeddings // 2
-        alone = buckets // 2  # so many near distances have a bucket each; farther ones share the others by their logarithm
+        alone = buckets // 2  # shorter distances have a bucket each; longer ones share the rest on a log scale
         slope = math.log(self.farthest / alone)
         shared = alone + ((away.clamp(min=1) / alone).log() / slope * (buckets - alone)).long()
         bucket = torch.where(away < alone, away, shared.clamp(max=buckets - 1))
@@ -223,12 +223,12 @@ class RelativeBias(nn.Module):
 
 
 class Norm(nn.LayerNorm):
-    """Stays in the type it is given. Autocast would answer in float32, which every layer behind it turns back; the sums inside
+    """Keeps the type of its input. Autocast would return float32, which every following layer would cast back; the sums inside
     are float32 either way.
     """
 
     def forward(self, states: Tensor) -> Tensor:
-        if states.dtype == self.weight.dtype:  # entering a context takes longer than the norm of one sentence
+        if states.dtype == self.weight.dtype:  # entering the context takes longer than normalising one sentence
             return super().forward(states)
         with torch.autocast(states.device.type, enabled=False):
             weight, bias = self.weight.to(states.dtype), self.bias.to(states.dtype)
@@ -236,7 +236,7 @@ class Norm(nn.LayerNorm):
 
 
 class RootMeanSquareNorm(nn.RMSNorm):
-    """Stays in the type it is given, as `Norm` does."""
+    """Keeps the type of its input, as `Norm` does."""
 
     def forward(self, states: Tensor) -> Tensor:
         with torch.autocast(states.device.type, enabled=False):
@@ -248,13 +248,13 @@ def new_norm(shape: DecoderShape) -> Norm | RootMeanSquareNorm:
 
 
 def working_type(like: Tensor) -> torch.dtype:
-    """That of autocast where it is on, so that states are not carried in float32 from layer to layer."""
+    """Autocast's type if it is enabled, so that states between layers are not float32; else that of `like`."""
     kind = like.device.type
     return torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else like.dtype
 
 
 def sinusoidal_embeddings(positions: int, width: int) -> Tensor:
-    """Sines and cosines of many lengths, so that near positions look alike: (positions, width)."""
+    """Sinusoidal position embeddings: (positions, width)."""
     place = torch.arange(positions, dtype=torch.float32)[:, None]
     angles = place * torch.exp(torch.arange(0, width, 2) * (-math.log(10_000.0) / width))  # (positions, width / 2)
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)[:, :width]

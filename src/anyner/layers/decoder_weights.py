@@ -1,4 +1,4 @@
-"""Which decoder a generative head gets, and the weights it starts from: the decoder half of a checkpoint, or encoder layers."""
+"""Shape and initial weights of a generative head's decoder: from a checkpoint's decoder, from encoder layers, or from scratch."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from anyner.layers.decoder import Activation, Decoder, DecoderShape, Layer
 
 _BERT_SHAPED = ("bert", "roberta", "xlm-roberta", "electra", "camembert", "mpnet")
 DecoderKind = Literal["pretrained", "encoder", "new"]
-"""The other half of the encoder's checkpoint (BART and T5 kinds), the encoder's upper layers (BERT kinds), or from scratch."""
+"""From the decoder of the encoder's checkpoint (BART, mBART, T5), the encoder's upper layers (BERT-like), or from scratch."""
 
 
 def chosen_shape(
     kind: DecoderKind, pretrained: PreTrainedConfig, width: int, layers: int | None, dropout: float, *, reads: int, norm: bool
 ) -> DecoderShape:
-    """`layers`, left open, are all of a pretrained one, else 2.
+    """`layers` defaults to all layers of a pretrained decoder, else to 2.
 
-    Those of a decoder from scratch are its `width`, that of the vectors that it `reads`, and whether it has an input `norm`.
+    Only a decoder from scratch uses `width`, `reads` (the width of the vectors it reads) and `norm` (an input norm).
     """
     if kind == "pretrained":
         return shape_of_pretrained(pretrained, layers, dropout)
@@ -32,12 +32,12 @@ def chosen_shape(
         return shape_like_encoder(pretrained, layers or 2, dropout)
     heads = max(1, width // 64)
     if width % heads:
-        raise AnynerError(f"head.width {width} must be a multiple of its {heads} attention heads: take a multiple of 64")
+        raise AnynerError(f"head.width: expected a multiple of its {heads} attention heads, got {width}; take a multiple of 64")
     return DecoderShape(width, layers or 2, heads, width // heads, 2 * width, reads, input_norm=norm, dropout=dropout)
 
 
 def shape_of_pretrained(config: PreTrainedConfig, layers: int | None, dropout: float) -> DecoderShape:
-    """That of a BART, mBART or T5 checkpoint's decoder, or of its first `layers`."""
+    """The shape of a BART, mBART or T5 checkpoint's decoder, or of its first `layers`."""
     there, own = 0, dict[str, Any]()
     if config.model_type in ("bart", "mbart"):
         there, heads = config.decoder_layers, config.decoder_attention_heads
@@ -50,29 +50,29 @@ def shape_of_pretrained(config: PreTrainedConfig, layers: int | None, dropout: f
         own = {"activation": config.dense_act_fn, "gated": config.is_gated_act, "epsilon": config.layer_norm_epsilon}
         own |= {"norm": "rms", "bias": False, "scaled": False, "relative": relative}
     if own.get("activation") not in get_args(Activation):
-        raise AnynerError("head.decoder is pretrained, but the encoder is not half of a BART, mBART or T5 model")
+        raise AnynerError("head.decoder: pretrained needs the encoder of a BART, mBART or T5 model; set it to new")
     _check_layers(layers or there, there, "checkpoint")
     return DecoderShape(config.d_model, layers or there, *sizes, config.d_model, **own, dropout=dropout)
 
 
 def shape_like_encoder(config: PreTrainedConfig, layers: int, dropout: float) -> DecoderShape:
-    """That of a decoder whose layers are those of a BERT-shaped encoder with cross-attention."""
+    """The shape of a decoder that is a BERT-like encoder's layers with cross-attention."""
     if config.model_type not in _BERT_SHAPED or config.hidden_act not in get_args(Activation):
-        raise AnynerError(f"head.decoder is encoder, but a {config.model_type} has no layers to start from; set it to new")
+        raise AnynerError(f"head.decoder: cannot start from the layers of a {config.model_type} encoder; set it to new")
     _check_layers(layers, config.num_hidden_layers, "encoder")
     width, heads = config.hidden_size, config.num_attention_heads
     own = {"activation": config.hidden_act, "epsilon": config.layer_norm_eps, "norm_first": False, "output_norm": False}
-    own["input_norm"] = True  # its layers are used to inputs of one scale
+    own["input_norm"] = True  # the encoder's layers expect normalised inputs
     return DecoderShape(width, layers, heads, width // heads, config.intermediate_size, width, **own, dropout=dropout)
 
 
 def _check_layers(layers: int, there: int, where: str) -> None:
     if layers > there:
-        raise AnynerError(f"a decoder of {layers} layers cannot start from the {there} of its {where}")
+        raise AnynerError(f"head.layers: expected at most {there}, as many as the {where} has, got {layers}")
 
 
 def load_decoder(decoder: Decoder, kind: DecoderKind, encoder: Encoder) -> PreTrainedModel | None:
-    """Loads the weights that the decoder starts from; returns the whole checkpoint where these are its other half."""
+    """Loads the decoder's initial weights; returns the whole checkpoint if they come from its decoder."""
     if kind == "encoder":
         start_from_encoder(decoder, encoder.pretrained)
     if kind != "pretrained":
@@ -83,7 +83,7 @@ def load_decoder(decoder: Decoder, kind: DecoderKind, encoder: Encoder) -> PreTr
 
 
 class _Names(NamedTuple):
-    """Where a layer of a checkpoint has its modules."""
+    """The names of the modules in a checkpoint's layer."""
 
     self_attention: str
     cross_attention: str
@@ -117,7 +117,7 @@ _MPNET = _Names(
 
 
 def start_from_pretrained(decoder: Decoder, model: PreTrainedModel) -> None:
-    """Weights of a whole BART, mBART or T5."""
+    """Copies the decoder weights of a BART, mBART or T5 model."""
     source: Any = model.get_decoder()
     if model.config.model_type == "t5":
         layers, names = source.block, _T5_GATED if decoder.shape.gated else _T5
@@ -133,7 +133,7 @@ def start_from_pretrained(decoder: Decoder, model: PreTrainedModel) -> None:
 
 
 def start_from_encoder(decoder: Decoder, pretrained: PreTrainedModel) -> None:
-    """Weights of a BERT-shaped encoder's last layers. Cross-attention begins as self-attention of the same layer."""
+    """Copies a BERT-like encoder's last layers. Cross-attention starts as the self-attention of the same layer."""
     source: Any = pretrained.base_model.encoder.layer
     for layer, own in zip(decoder.each_layer, source[len(source) - len(decoder.layers) :], strict=True):
         _start_layer(layer, own, _MPNET if pretrained.config.model_type == "mpnet" else _BERT)
@@ -161,17 +161,17 @@ def _start_layer(layer: Layer, source: nn.Module, names: _Names) -> None:
 
 @torch.no_grad()
 def _copy(target: nn.Module, *sources: nn.Module | None) -> None:
-    """All parameters of a module, each from the rows of all sources below each other."""
+    """Fills each parameter of the target with the rows of all sources, concatenated."""
     for name, parameter in target.named_parameters():
         parameter.copy_(torch.cat([source.get_parameter(name) for source in sources if source is not None]))
 
 
 def input_scale(config: PreTrainedConfig) -> float:
-    """What token vectors are multiplied by before they enter the decoder of a checkpoint."""
+    """The factor that a checkpoint applies to token embeddings before its decoder."""
     return math.sqrt(config.d_model) if getattr(config, "scale_embedding", False) else 1.0
 
 
 def position_rows(model: PreTrainedModel) -> Tensor | None:
-    """What a checkpoint's decoder adds at positions 0, 1 …: (P, w), a copy; None for T5, whose positions are relative."""
+    """A copy of the position embeddings of a checkpoint's decoder: (P, w); None for T5, which has relative positions."""
     table = getattr(model.get_decoder(), "embed_positions", None)
     return table.weight.detach()[getattr(table, "offset", 0) :].clone() if table is not None else None

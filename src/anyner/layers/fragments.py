@@ -1,4 +1,4 @@
-"""Discontinuous entities for heads that predict spans: each fragment is a span of a kind of its own, and pairs are joined.
+"""Discontinuous entities for heads that predict spans: fragments are extra kinds of spans, and pairs of them are joined.
 
 A head with C labels predicts 2 C kinds of spans by its own method: entities of each label, and fragments of discontinuous
 entities of each label. `FragmentPairs` scores whether two fragments belong to one entity; `architectures/decode.py` joins them.
@@ -21,19 +21,19 @@ from anyner.layers.spanpool import at_words
 
 Integers = NDArray[np.int64]
 DISTANCES = 16
-"""Distances between two fragments that are told apart, all longer ones being one."""
+"""Distances between two fragments with an embedding each; all longer distances share the last."""
 PRIOR = 0.01
-"""Initial probability of every pair: almost none is one entity, and learning that would disturb the encoder at first."""
+"""Initial probability of every pair: few belong to one entity, and learning that first would disturb the encoder."""
 
 
 class FragmentPairs(nn.Module):
-    """Whether two fragments are parts of one entity: logits of each of C labels, from both fragments and the words between."""
+    """Scores whether two fragments belong to one entity: a logit per label, from both fragments and the words between."""
 
     def __init__(self, word_width: int, width: int, labels: int, *, dropout: float) -> None:
         super().__init__()
         self.labels = labels
         self.read = nn.Linear(word_width, 5 * width)
-        """Of every word: as the start and the end of the left and of the right fragment, and between the two."""
+        """Five vectors per word: as start and end of the left fragment, as start and end of the right one, and between them."""
         self.distance = nn.Embedding(DISTANCES, width)
         self.hidden = nn.Linear(width, width)
         self.dropout = nn.Dropout(dropout)
@@ -41,13 +41,13 @@ class FragmentPairs(nn.Module):
         nn.init.constant_(self.output.bias, math.log(PRIOR / (1 - PRIOR)))
 
     def forward(self, words: Tensor, pairs: Tensor) -> Tensor:
-        """Of pairs (R, 5), sentence and the first and last words of both, in words (B, M, d): logits (R, C), float32."""
+        """Logits (R, C), float32, of pairs (R, 5): sentence, and first and last word of both fragments. `words` is (B, M, d)."""
         sentence, ends = pairs[:, 0], pairs[:, 1:]  # (R,), (R, 4)
         read, size = self.read(words), words.shape[1]  # (B, M, 5k)
         roles = read.view(-1, self.distance.embedding_dim)  # (B M 5, k)
         row = (sentence[:, None] * size + ends) * 5 + torch.arange(4, device=ends.device)  # (R, 4)
         vector = roles.index_select(0, row.flatten()).view(-1, 4, roles.shape[1]).sum(1)  # (R, k)
-        between = read[..., -roles.shape[1] :].float().cumsum(1)  # (B, M, k): mean of any words in two gathers
+        between = read[..., -roles.shape[1] :].float().cumsum(1)  # (B, M, k) prefix sums: a mean takes two gathers
         gap = ends[:, 2] - ends[:, 1] - 1  # (R,) at least 1
         mean = (at_words(between, sentence, ends[:, 2] - 1) - at_words(between, sentence, ends[:, 1])) / gap.clamp(min=1)[:, None]
         vector = vector + mean.to(vector.dtype) + self.distance(gap.clamp(0, DISTANCES - 1)).to(vector.dtype)
@@ -66,7 +66,7 @@ class FragmentPairs(nn.Module):
 
 
 def with_fragments(gold: Gold, states: States) -> Gold:
-    """The same gold in spans: a discontinuous entity of label c becomes its fragments, spans of kind C + c."""
+    """The gold as spans: a discontinuous entity with label c becomes its fragments, which are spans of kind C + c."""
     labels, host = gold.annotated.shape[1], gold.host
     spans = _Fragments.of(host)
     kind = np.where(spans.whole, 0, labels) + host.label[spans.entity]
@@ -96,12 +96,12 @@ def with_fragments(gold: Gold, states: States) -> Gold:
 
 @dataclass(frozen=True, slots=True)
 class _Fragments:
-    """The fragments of entities, in one list; a contiguous entity is one."""
+    """The fragments of all entities in one list; a contiguous entity is one fragment."""
 
     entity: Integers  # (F,)
     first: Integers  # (F,)
     last: Integers  # (F,)
-    whole: NDArray[np.bool_]  # (F,) it is all of its entity
+    whole: NDArray[np.bool_]  # (F,) the only fragment of its entity
 
     @classmethod
     def of(cls, gold: GoldArrays) -> _Fragments:
@@ -114,24 +114,24 @@ class _Fragments:
 
 
 def training_pairs(gold: GoldArrays, labels: int) -> tuple[Integers, NDArray[np.bool_]]:
-    """Pairs to learn from: (R, 5) sentence and the first and last words of both, and which labels they are one entity of (R, C).
+    """Training pairs (R, 5), sentence and first and last word of both, and the labels of the entities that have both (R, C).
 
-    Paired are the fragments and the contiguous entities of a sentence, and fragments with one end a word off, as a model may
-    propose them, with one that is right.
+    A pair has at least one gold span (a fragment or a contiguous entity); the other may be a fragment with its start or end
+    off by one word, as a model may propose it.
     """
     spans = _Fragments.of(gold)
     true = np.stack([gold.sentence[spans.entity], spans.first, spans.last], axis=1)  # (F, 3)
     split = np.flatnonzero(~spans.whole)
     off = np.concatenate([true[split] + np.array([0, *shift]) for shift in ((1, 0), (-1, 0), (0, 1), (0, -1))])
-    ends = np.zeros(gold.sentence.max(initial=-1) + 1, dtype=np.int64)  # nothing is known of the words behind the last entity
+    ends = np.zeros(gold.sentence.max(initial=-1) + 1, dtype=np.int64)  # words after the last entity are unknown here
     np.maximum.at(ends, gold.sentence, gold.last)
     off = off[(off[:, 1] >= 0) & (off[:, 1] <= off[:, 2]) & (off[:, 2] <= ends[off[:, 0]])]
     candidates, number = np.unique(np.concatenate([true, off]), axis=0, return_inverse=True)  # (N, 3), and of each the row
     number = number.reshape(-1)[: len(true)]  # (F,)
-    right_ones = np.zeros(len(candidates), dtype=np.bool_)
-    right_ones[number] = True
+    is_gold = np.zeros(len(candidates), dtype=np.bool_)
+    is_gold[number] = True
     sentence, first, last = candidates.T
-    paired = (sentence[:, None] == sentence) & (last[:, None] + 1 < first) & (right_ones[:, None] | right_ones)  # (N, N)
+    paired = (sentence[:, None] == sentence) & (last[:, None] + 1 < first) & (is_gold[:, None] | is_gold)  # (N, N)
     left, right = np.nonzero(paired)
     place = np.zeros(paired.shape, dtype=np.int64)
     place[left, right] = np.arange(len(left))

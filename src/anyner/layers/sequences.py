@@ -1,4 +1,4 @@
-"""Sequences of a decoder, many for some sentences and few for others, and the grid in which all sentences have equally many."""
+"""Decoder sequences, a different number for each sentence, and the padded grid with the same number for each."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from torch.nn import functional
 
 
 class Placed(Protocol):
-    """Sequences with the sentences that they are in."""
+    """Sequences and the sentences that they belong to."""
 
     @property
     def sentence(self) -> Tensor: ...  # (N,)
 
     def to_grid(self, states: Tensor) -> Tensor:
-        """(N, T, w) -> (B, most * T, w): sequences of a sentence behind each other, zeros where there is none."""
+        """(N, T, w) -> (B, most * T, w): each sequence at its place, zeros where there is none."""
 
     def from_grid(self, grid: Tensor, steps: int) -> Tensor:
         """(B, most * T, w) -> (N, T, w)"""
@@ -28,11 +28,11 @@ class Placed(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SequencesInGraph:
-    """The same where no number is known before the graph runs."""
+    """Sequences in an exported graph, where sizes are known only at run time."""
 
     sentence: Tensor  # (N,)
     place: Tensor  # (N,) in the grid, flat
-    grid: Tensor  # (B, most) the sequence there, N: none
+    grid: Tensor  # (B, most) index of the sequence there, N: none
 
     def to_grid(self, states: Tensor) -> Tensor:
         padded = functional.pad(states, (0, 0, 0, 0, 0, 1))  # (N + 1, T, w)
@@ -44,7 +44,7 @@ class SequencesInGraph:
 
 @dataclass(frozen=True, slots=True)
 class Sequences:
-    """Where each of N sequences lies: its sentence, and its place in a grid of sentences x the most sequences of one."""
+    """The sentence of each of N sequences, and its place in a grid of sentences x the most sequences of any sentence."""
 
     sentence: Tensor  # (N,)
     place: Tensor  # (N,) sentence * most + number of the sequence in its sentence; no two alike
@@ -54,7 +54,7 @@ class Sequences:
 
     @classmethod
     def of(cls, sentence: NDArray[np.int64], sentences: int, device: torch.device) -> Sequences:
-        """By their sentences (N,), in any order, on the host, which does not wait for the copy."""
+        """From the sentence of each sequence (N,), in any order, on the host; the copy to the device is asynchronous."""
         counts, order = np.bincount(sentence, minlength=sentences), np.argsort(sentence, kind="stable")
         most, place = int(counts.max(initial=0)), np.empty_like(sentence)
         place[order] = sentence[order] * most + np.arange(len(sentence)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -64,12 +64,12 @@ class Sequences:
 
     @classmethod
     def of_counts(cls, counts: Sequence[int], device: torch.device) -> Sequences:
-        """In the order of their sentences, so many in each."""
+        """From the number of sequences of each sentence, in this order."""
         return cls.of(np.repeat(np.arange(len(counts)), np.array(counts, dtype=np.int64)), len(counts), device)
 
     @classmethod
     def of_mask(cls, mask: Tensor) -> tuple[Sequences, Tensor]:
-        """One sequence for each True of a mask (B, N), and its column (N',). The host waits for how many there are."""
+        """One sequence for each True in a mask (B, N), and its column (N',). The host waits for their number."""
         sentence, column = mask.nonzero().unbind(1)  # (N',) each
         return cls(sentence, sentence, len(mask), 1).packed(), column
 
@@ -81,7 +81,7 @@ class Sequences:
         return Sequences(self.sentence[chosen], self.place[chosen], self.sentences, self.most)
 
     def packed(self) -> Sequences:
-        """The same sequences, which stand in the order of their sentences, in a grid without room for others."""
+        """The same sequences, which must be sorted by sentence, in the smallest grid that holds them."""
         number = torch.arange(len(self), device=self.place.device) - torch.searchsorted(self.sentence, self.sentence)  # (N,)
         most = int(number.max()) + 1 if len(self) else 0  # the host waits
         return Sequences(self.sentence, self.sentence * most + number, self.sentences, most)
@@ -94,7 +94,7 @@ class Sequences:
         return Sequences(sentence, place, self.sentences, self.most * times, self.filled)
 
     def to_grid(self, states: Tensor) -> Tensor:
-        """(N, T, w) -> (B, most * T, w): sequences of a sentence behind each other, zeros where there is none."""
+        """(N, T, w) -> (B, most * T, w): each sequence at its place, zeros where there is none."""
         _, steps, width = states.shape
         if not self.filled:
             grid = states.new_zeros(self.sentences * self.most, steps, width)

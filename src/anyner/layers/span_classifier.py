@@ -1,6 +1,6 @@
 """The biaffine span classifier: a label for every span from its first and last word.
 
-`SpanScores` is the bilinear form. `SpanClassifier` also learns from every span (dense span loss) and rescores a head's entities.
+`SpanScores` computes logits. `SpanClassifier` also learns from every span (dense span loss) and rescores a head's entities.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from anyner.encoding.gold import Gold, SoftLabels
 from anyner.layers.spanpool import Spans
 
 LARGEST = 2**27
-"""Numbers that one tensor may hold in prediction, unless a single sentence needs more."""
+"""Most elements of one tensor in prediction, unless a single sentence needs more."""
 LENGTHS = 64
-"""Spans of this many words and more share one learned length score."""
+"""Spans of this many words or more share one learned length score."""
 RARE = 6.0
-"""Logit of no entity at first: about one of a hundred spans is one, and learning that would waste the first steps."""
+"""Initial logit of "no entity": about one span in a hundred is an entity; learning that would waste the first steps."""
 Tables = Iterator[tuple[int, Tensor]]
-"""Numbers of all spans (b, C, M, M) of a few sentences at a time, each with the first sentence."""
+"""Values of all spans (b, C, M, M), a few sentences at a time, each with the index of its first sentence."""
 
 
 class SpanScores(nn.Module):
-    """Logits of every span for each of C classes: a bilinear form of its first and last word, and what its length says."""
+    """Logits of every span for each of C classes: a biaffine form of its first and last word, and a score for its length."""
 
     def __init__(self, word_width: int, width: int, classes: int, dropout: float) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class SpanScores(nn.Module):
         nn.init.zeros_(self.length.weight)
 
     def forward(self, words: Tensor) -> Tensor:
-        """Of words (B, M, d): (B, C, M, M), float32; those with last < first mean nothing."""
+        """Logits of words (B, M, d): (B, C, M, M), float32; meaningless where last < first."""
         return self.of_boundaries(self.as_boundaries(words))
 
     def as_boundaries(self, words: Tensor) -> Tensor:
@@ -61,7 +61,7 @@ class SpanScores(nn.Module):
         return logits + by_length
 
     def sentences_at_once(self, boundaries: Tensor) -> int:
-        """How many fit into bounded memory."""
+        """How many sentences' tables fit into `LARGEST` elements."""
         _, words, width = boundaries.shape
         return max(1, LARGEST // (len(self.bilinear) * words * max(words, width // 2)))
 
@@ -83,7 +83,7 @@ class Boundaries:
 
     @classmethod
     def of_words(cls, sentence: Tensor, words: Tensor, size: Tensor) -> Boundaries:
-        """Of rising words (N, W), of which the first `size` (N,) count; at least one is taken to be there."""
+        """From ascending words (N, W), of which the first `size` (N,) count; a size of 0 is read as 1."""
         steps = words.shape[1] - 1
         first, last = words[:, 0], words.gather(1, (size - 1).clamp(min=0)[:, None])[:, 0]  # (N,) each
         if not steps:
@@ -107,7 +107,7 @@ class Boundaries:
 
 @dataclass(frozen=True, slots=True)
 class ReadWords:
-    """Sentences as the span classifier reads them, once for all that it is asked."""
+    """A batch's sentences as the span classifier reads them, computed once for all lookups."""
 
     words: Tensor  # (B, M, d)
     boundaries: Tensor  # (B, M, 2k)
@@ -115,7 +115,7 @@ class ReadWords:
 
 
 class SpanClassifier(nn.Module):
-    """No entity, or one of C labels, for every span. Discontinuous entities, by first and last word, are C other classes."""
+    """Classifies every span as one of C labels or none. Discontinuous entities, by first and last word, are C more classes."""
 
     def __init__(
         self, word_width: int, width: int, labels: int, *, dropout: float, discontinuous: bool = False, fragments: bool = False
@@ -140,7 +140,7 @@ class SpanClassifier(nn.Module):
         return ReadWords(words, boundaries, self.spans.of_boundaries(boundaries) if small else None)
 
     def logits(self, read: ReadWords, spans: Spans) -> Tensor:
-        """Of no entity, and of each class: (N, classes)."""
+        """Logits (N, classes); class 0 is no entity."""
         if read.table is not None:
             return read.table[spans.sentence, :, spans.first, spans.last]
         logits = torch.empty(len(spans), len(self.spans.bilinear), device=read.words.device)
@@ -150,7 +150,7 @@ class SpanClassifier(nn.Module):
         return logits
 
     def probabilities(self, read: ReadWords, entities: Boundaries) -> Tensor:
-        """Of each label for N entities: (N, C)."""
+        """Probability of each label for N entities: (N, C)."""
         classes = self.logits(read, entities.span).softmax(1)[:, 1:]  # (N, C), or (N, 2 C): contiguous, then discontinuous
         if not self.discontinuous:
             return classes
@@ -165,15 +165,15 @@ class SpanClassifier(nn.Module):
         return torch.where(split, (by_ends * by_fragments).sqrt(), by_ends)
 
     def rescore(self, read: ReadWords, place: Tensor, score: Tensor, share: float) -> Tensor:
-        """Scores (P,) of contiguous entities, of which `place` (P, 4) has sentence, label, first and last word."""
+        """New scores (P,) of contiguous entities; `place` (P, 4) is their sentence, label, first and last word."""
         sentence, label, first, last = place.unbind(1)
         probability = self.probabilities(read, Boundaries(sentence, first, last, first, last))  # (P, C)
         return rescored(score, probability.gather(1, label[:, None])[:, 0], share)
 
     def farthest(self, read: ReadWords, word_mask: Tensor, least: float) -> tuple[Tensor, Tensor]:
-        """The last words of the longest spans from each word that may be contiguous and discontinuous entities: (B, M) each.
+        """Last word of the longest contiguous and of the longest discontinuous candidate from each word on: (B, M) each.
 
-        -1 where there are none of a probability of at least `least`.
+        A candidate has a probability of at least `least`; -1 where there is none.
         """
         last, spans = torch.arange(word_mask.shape[1], device=word_mask.device), real_spans(word_mask)
         found: tuple[list[Tensor], list[Tensor]] = ([], [])
@@ -185,8 +185,8 @@ class SpanClassifier(nn.Module):
         return torch.cat(found[0]), torch.cat(found[1])
 
     def entities(self, read: ReadWords, word_mask: Tensor, least: float) -> tuple[Tensor, Tensor]:
-        """All spans that it gives a label by itself: sentence, label, first and last word (P, 4), and probability (P,)."""
-        labels = slice(1, self.labels + 1)  # neither no entity nor a discontinuous one
+        """Entities of the span classifier alone: sentence, label, first and last word (P, 4), and probability (P,)."""
+        labels = slice(1, self.labels + 1)  # skips no entity and the discontinuous classes
         tables = ((start, table.softmax(1)[:, labels]) for start, table in self._tables(read))
         return likely_spans(tables, real_spans(word_mask), least)
 
@@ -195,7 +195,7 @@ class SpanClassifier(nn.Module):
 
 
 def likely_spans(probabilities: Tables, spans: Tensor, least: float) -> tuple[Tensor, Tensor]:
-    """Those of `spans` (B, M, M) that reach a probability: sentence, label, first and last word (P, 4), and probability (P,)."""
+    """Those of `spans` (B, M, M) that are likely enough: sentence, label, first and last word (P, 4), and probability (P,)."""
     places, scores = [], []
     for start, table in probabilities:
         place = ((table >= least) & spans[start : start + len(table), None]).nonzero()  # (P, 4)
@@ -210,15 +210,15 @@ def real_spans(word_mask: Tensor) -> Tensor:
 
 
 def rescored(score: Tensor, probability: Tensor, share: float) -> Tensor:
-    """A head's score and the span classifier's probability as one: the weighted geometric mean."""
+    """The weighted geometric mean of a head's score and the span classifier's probability."""
     return score.clamp(min=0.0) ** (1 - share) * probability**share
 
 
 def dense_span_loss(logits: Tensor, word_mask: Tensor, gold: Gold) -> Tensor:
-    """Cross-entropy of (B, 1 + C, M, M), 0 being no entity, summed over all spans of real words.
+    """Cross-entropy of logits (B, 1 + C, M, M), class 0 being no entity, summed over all spans of real words.
 
-    Discontinuous entities are classes of their own, behind the others, in (B, 1 + 2 C, M, M), and else no entities. Of two labels
-    for the same first and last word the later one is learned. Soft labels are a part of the target.
+    With (B, 1 + 2 C, M, M), the last C classes are discontinuous entities; otherwise these are no entities. Of two labels for
+    the same first and last word, the later one is the target. Soft labels are part of the target.
     """
     sentences, classes, words, _ = logits.shape
     labels = gold.annotated.shape[1]
@@ -238,7 +238,7 @@ def dense_span_loss(logits: Tensor, word_mask: Tensor, gold: Gold) -> Tensor:
 
 
 def _soft_part(logits: Tensor, share: Tensor, gold: Gold, soft: SoftLabels) -> Tensor:
-    """What the soft labels add to a target of no entity, summed."""
+    """What soft labels add to the loss of a target of no entity, summed."""
     _, classes, words, _ = logits.shape
     labels = gold.annotated.shape[1]
     target, sentence, first, last = _classes(soft, labels, classes), soft.sentence, soft.first, soft.last
@@ -256,7 +256,7 @@ def _classes(entities: Gold | SoftLabels, labels: int, classes: int) -> Tensor:
 
 
 def _fragment_loss(logits: Tensor, word_mask: Tensor, gold: Gold) -> Tensor:
-    """Binary cross-entropy of (B, 2, M, M) over all spans: is it a first, is it a last fragment?"""
+    """Binary cross-entropy of logits (B, 2, M, M) over all spans: is it a first fragment, is it a last one?"""
     size = logits.shape[-1]
     sides = ((gold.first, gold.first_end), (gold.last_start, gold.last))
     places = [((gold.sentence * 2 + side) * size + start) * size + end for side, (start, end) in enumerate(sides)]  # (E,) each

@@ -1,4 +1,4 @@
-"""Vectors of spans from vectors of words: integer spans in one flat list over the batch, never masks."""
+"""Span vectors from word vectors; spans are integers in one flat list over the batch, never masks."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ class Spans:
         return Spans(self.sentence[chosen], self.first[chosen], self.last[chosen])
 
     def split(self, size: int) -> list[Spans]:
-        """Parts of at most `size` spans; of none at all, one part."""
+        """Parts of at most `size` spans; without spans, one empty part."""
         parts = (torch.split(own, size) for own in (self.sentence, self.first, self.last))
         return [Spans(*part) for part in zip(*parts, strict=True)]
 
 
 class SpanMaxima:
-    """The maximum over any span of words in two gathers, from a table made once in O(M log M)."""
+    """Max pooling over any span of words in two gathers, from a sparse table built once in O(M log M)."""
 
     def __init__(self, words: Tensor, longest: int) -> None:
         """`words` (B, M, d); no span will have more than `longest` words."""
@@ -53,9 +53,9 @@ class SpanMaxima:
 
 
 def at_words(words: Tensor, sentence: Tensor, word: Tensor) -> Tensor:
-    """Vectors of words, of any shape (...), out of (B, M, d): (..., d). `sentence` is of that shape or fits to it.
+    """Vectors of words of any shape (...), from (B, M, d): (..., d). `sentence` broadcasts to that shape.
 
-    By `index_select`, whose backward pass does not sort as that of indexing does.
+    Uses `index_select`: unlike that of indexing, its backward pass does not sort.
     """
     flat = (sentence * words.shape[1] + word).flatten()
     return words.flatten(0, 1).index_select(0, flat).view(*word.shape, words.shape[-1])

@@ -1,4 +1,4 @@
-"""Annotation of a folder: its texts, least sure first, and corrections that are kept beside them."""
+"""Annotation of a folder: its texts, least confident first, and corrections that are stored beside them."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from anyner.serve.schema import Choices, FoundEntity
 from anyner.serve.service import Service
 
 _AT_ONCE = 64
-"""Texts whose sureness is found in one request to the model."""
+"""Texts that are scored in one request to the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderText:
-    """One text of a folder. Its name is for people: the file's, with a number where the file holds several."""
+    """One text of a folder. Its name is for display: the file's, with a number if the file holds several."""
 
     name: str
     document: Document
@@ -50,7 +50,7 @@ class AnnotationFolder:
         if not self.folder.is_dir():
             raise AnynerError(f"{self.folder}: no such folder")
         self.problems: list[Problem] = []
-        """Met in the files of texts, and corrections whose text is no longer in them."""
+        """Problems in the files of texts, and corrections whose text is no longer in them."""
         self.texts = tuple(_texts(self.folder, self.problems))
         if not self.texts:
             raise AnynerError(f"{self.folder}: has no texts to annotate (*.txt, *.jsonl)")
@@ -58,7 +58,7 @@ class AnnotationFolder:
         self._current = {text.document.text for text in self.texts}
         self._ids = Counter(text.document.id for text in self.texts)
         gone = "the annotated text is no longer in the folder; training still uses it"
-        # read at once: a file that cannot be read whole is told before anybody works on it
+        # read now: a broken file is reported before anybody works on it
         for number, document in enumerate(self._stored(), 1):
             if document.text not in self._current:
                 self.problems.append(Problem(str(self.path), number, gone, kept=True))
@@ -76,11 +76,11 @@ class AnnotationFolder:
             return ()
         corpus = read(self.path, "jsonl")
         if corpus.problems:
-            raise AnynerError(f"{corpus.problems[0]}: mend the file first, so that nothing of it is lost")
+            raise AnynerError(f"{corpus.problems[0]}: repair the file first, so that nothing is lost")
         return corpus.documents
 
     def store(self, text: FolderText, document: Document) -> None:
-        """Keeps the corrected document; when this returns it is on the disk, and before that the old file is."""
+        """Stores the corrected document: when this returns it is on the disk; until then the old file is."""
         stored = replace(text.document, entities=tuple(replace(entity, score=None) for entity in document.entities))
         with self._lock:
             others = [one for one in self._stored() if one.text != stored.text and not self._older(one, stored)]
@@ -96,7 +96,7 @@ class AnnotationFolder:
 
 
 def _texts(folder: Path, problems: list[Problem]) -> Iterator[FolderText]:
-    """In the order of the files' names."""
+    """The texts, in the order of file names."""
     for path in sorted(folder.iterdir()):
         if not path.is_file() or path.name == ANNOTATIONS or path.name.startswith(".") or is_split(path):
             continue
@@ -118,7 +118,7 @@ def _texts(folder: Path, problems: list[Problem]) -> Iterator[FolderText]:
 
 
 def _to_disk(path: Path) -> None:
-    """Waits until what was written is on the disk. Folders cannot be opened everywhere."""
+    """Waits until what was written is on the disk (fsync). Some systems cannot open folders."""
     try:
         descriptor = os.open(path, os.O_RDONLY)
     except PermissionError:
@@ -129,9 +129,9 @@ def _to_disk(path: Path) -> None:
         os.close(descriptor)
 
 
-def sureness(document: Document, thresholds: Mapping[str, float], calibration: Calibration | None = None) -> float:
-    """How far the least sure candidate is from its threshold; 1 without a candidate. A calibrated threshold for a calibrated
-    score."""
+def margin(document: Document, thresholds: Mapping[str, float], calibration: Calibration | None = None) -> float:
+    """The smallest distance of a candidate's score from its threshold; 1 without candidates. Calibrated scores are compared with
+    calibrated thresholds."""
 
     def threshold(entity: Entity) -> float:
         if calibration is not None and entity.label in calibration.thresholds:
@@ -144,22 +144,22 @@ def sureness(document: Document, thresholds: Mapping[str, float], calibration: C
 
 
 async def order(folder: AnnotationFolder, service: Service) -> dict[int, float]:
-    """The sureness of every text, least sure first. Candidates are what the model finds with half its thresholds."""
+    """The margin of every text, smallest first. Candidates are the entities that the model finds at half its thresholds."""
     recognizer = service.recognizer(None)
     decoding, config = recognizer.decoding(), recognizer.config
     lower = {one.name: max(decoding.thresholds[one.name] / 2, one.loosest) for one in decoding.config.thresholds()}
-    sure: list[float] = []
+    margins: list[float] = []
     for start in range(0, len(folder.texts), _AT_ONCE):
         bare = [text.document.with_entities(()) for text in folder.texts[start : start + _AT_ONCE]]
         found = await service.predict(bare, Choices(thresholds=lower), patient=True)
-        sure += [sureness(document, config.thresholds, config.calibration) for document in found]
-    return {number: sure[number] for number in sorted(range(len(sure)), key=lambda number: (sure[number], number))}
+        margins += [margin(document, config.thresholds, config.calibration) for document in found]
+    return {number: margins[number] for number in sorted(range(len(margins)), key=lambda number: (margins[number], number))}
 
 
 class ListedText(BaseModel):
     id: int
     name: str
-    sure: float = Field(description="How far the least sure candidate is from its threshold; 1 without a candidate.")
+    sure: float = Field(description="Smallest distance of a candidate's score from its threshold; 1 without candidates.")
     done: bool
 
 
@@ -178,9 +178,9 @@ class Correction(BaseModel):
 
 
 def annotation_routes(folder: AnnotationFolder, service: Service) -> APIRouter:
-    """What the page needs to annotate a folder. Texts are known by numbers, never by paths."""
+    """The routes to annotate a folder. Texts are identified by number, never by path."""
     router = APIRouter(prefix="/annotate/texts", responses={**REFUSED, 404: REFUSED[400]})
-    sure: dict[int, float] = {}
+    margins: dict[int, float] = {}
     ordering = asyncio.Lock()
 
     def text_of(number: int) -> FolderText:
@@ -194,14 +194,14 @@ def annotation_routes(folder: AnnotationFolder, service: Service) -> APIRouter:
 
     @router.get("", response_model=list[ListedText])
     async def texts() -> list[dict[str, Any]]:
-        """All texts, least sure first."""
+        """All texts, least confident first."""
         async with ordering:
-            if not sure:
-                sure.update(await order(folder, service))
+            if not margins:
+                margins.update(await order(folder, service))
         done = await asyncio.to_thread(folder.annotated)
         return [
-            {"id": number, "name": text.name, "sure": sure[number], "done": text.document.text in done}
-            for number, text in ((number, folder.texts[number]) for number in sure)
+            {"id": number, "name": text.name, "sure": margins[number], "done": text.document.text in done}
+            for number, text in ((number, folder.texts[number]) for number in margins)
         ]
 
     @router.get("/{number}", response_model=AnnotatedText)

@@ -13,7 +13,7 @@ from anyner.serve.refusal import RefusedError
 
 Body = TypeVar("Body", bound=BaseModel)
 _BRANCHES = ("str", "list[str]", "int")
-"""What pydantic puts into the place of a fault besides keys: the kinds that a value may have."""
+"""What pydantic adds to the location of an error besides keys: the types of a union."""
 
 
 def json_bytes(content: Any) -> bytes:
@@ -25,25 +25,25 @@ def json_answer(content: Any, status: int = 200, headers: dict[str, str] | None 
 
 
 def error_answer(error: Exception) -> Response:
-    """What a client gets for an error of its own; 400 unless the error has another status."""
+    """The answer to an error of the client; 400 unless the error has another status."""
     if isinstance(error, RefusedError):
         return json_answer({"error": str(error)}, error.status, error.headers)
     return json_answer({"error": str(error)}, 400)
 
 
 def plain(document: Document) -> dict[str, Any]:
-    """A predicted document as clients get it. The id is the client's own business."""
+    """A predicted document as clients get it, without its id: ids are the client's own."""
     fields = document.to_json()
     del fields["id"]
     return fields
 
 
-def fitted(schema: type[Body], body: Any, where: str = "") -> Body:
-    """What a client sent, which must fit the schema; `where` opens the one line that says what does not."""
+def validated(schema: type[Body], body: Any, where: str = "") -> Body:
+    """The body of a request, validated against the schema; `where` is the prefix of the error message."""
     try:
         return schema.model_validate(body)
     except ValidationError as error:
-        fault = max(error.errors(include_url=False), key=lambda one: len(one["loc"]))  # the deepest tells most
+        fault = max(error.errors(include_url=False), key=lambda one: len(one["loc"]))  # the deepest is the most specific
         place = ".".join(str(part) for part in fault["loc"] if part not in _BRANCHES)
         message = fault["msg"].replace("\n", " ")
         raise RefusedError(422, where + (f"{place}: {message}" if place else message)) from None

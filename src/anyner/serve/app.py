@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from anyner import __version__
 from anyner.errors import AnynerError
 from anyner.serve.annotate import AnnotationFolder, annotation_routes
-from anyner.serve.answers import error_answer, fitted, json_answer, plain
+from anyner.serve.answers import error_answer, json_answer, plain, validated
 from anyner.serve.gate import NDJSON, NDJSON_PATH, Gate, media_type
 from anyner.serve.labelstudio import (
     LabelStudioAnswer,
@@ -35,26 +35,26 @@ from anyner.serve.settings import ServeSettings
 
 Result = TypeVar("Result")
 _STATUSES = {
-    400: "A value that the model does not take",
+    400: "A value that the model does not accept",
     401: "The key is missing or wrong",
-    408: "The body came too slowly",
+    408: "The body did not arrive in time",
     413: "Too large",
     415: "Not JSON",
-    422: "The body does not fit the schema",
-    503: "The queue is full, or models are being loaded; Retry-After tells the seconds",
+    422: "The body does not match the schema",
+    503: "The queue is full, or models are being loaded; Retry-After gives the seconds to wait",
     504: "Not finished in time",
 }
 _IN_QUERY = ("model", "labels", "overlap", "thresholds", "options")
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What a route may answer besides a result, for its schema; all routes with a body share most of them."""
+    """The error responses of a route, for its schema; all of them by default."""
     chosen = statuses or tuple(_STATUSES)
     return {status: {"model": ErrorAnswer, "description": _STATUSES[status]} for status in chosen}
 
 
 def create_app(service: Service, settings: ServeSettings, annotation: AnnotationFolder | None = None) -> FastAPI:
-    """The server's routes on the models of a service."""
+    """The application with all routes, on the models of a service."""
     # The documentation pages of FastAPI load their scripts from elsewhere: only the schema is served.
     app = FastAPI(title="anyner", version=__version__, docs_url=None, redoc_url=None)
     app.add_middleware(Gate, settings=settings, metrics=service.metrics)
@@ -71,19 +71,19 @@ def create_app(service: Service, settings: ServeSettings, annotation: Annotation
 def _add_state(app: FastAPI, service: Service) -> None:
     @app.get("/models", response_model=ModelsAnswer, responses=refusals(400, 401))
     async def models() -> Response:
-        """The models that are loaded, their labels and what can be chosen for a call."""
+        """The loaded models, their labels and the settings of a request."""
         return json_answer({"models": [model.model_dump() for model in service.models()]})
 
     @app.get("/health", response_model=HealthAnswer, responses=refusals(400))
     async def health() -> Response:
-        """Whether the server runs. Label Studio asks for this as well."""
+        """Whether the server is running. Label Studio requests this as well."""
         return json_answer({"status": "UP", "version": __version__})
 
     @app.get("/ready", response_model=HealthAnswer, responses=refusals(400, 503))
     async def ready() -> Response:
         """Whether all models are loaded."""
         if service.stopping.is_set():
-            raise RefusedError(503, "the server stops", 1)
+            raise RefusedError(503, "the server is shutting down", 1)
         if not service.ready:
             raise RefusedError(503, "models are being loaded", 1)
         return json_answer({"status": "READY", "version": __version__})
@@ -94,7 +94,7 @@ def _add_state(app: FastAPI, service: Service) -> None:
 
     @app.get("/metrics", response_class=Response, responses={**text, **refusals(400, 401)})
     async def metrics() -> Response:
-        """Counts for Prometheus."""
+        """Metrics for Prometheus."""
         return Response(service.metrics.text(service.queued), media_type="text/plain; version=0.0.4")
 
 
@@ -102,7 +102,7 @@ def _add_predict(app: FastAPI, service: Service) -> None:
     bodies = [PredictRequest.model_json_schema(), inlined(LabelStudioRequest)]
     content = {
         "application/json": {"schema": {"anyOf": bodies}},
-        NDJSON: {"schema": {"type": "string", "description": 'A line a text: "…" or {"id": …, "text": "…"}.'}},
+        NDJSON: {"schema": {"type": "string", "description": 'One text per line: "…" or {"id": …, "text": "…"}.'}},
     }
     lines: dict[int | str, dict[str, Any]] = {
         200: {"content": {NDJSON: {"schema": {"type": "string"}}}, "description": "Entities"}
@@ -115,25 +115,25 @@ def _add_predict(app: FastAPI, service: Service) -> None:
         openapi_extra={"requestBody": {"required": True, "content": content}, "parameters": _query_parameters()},
     )
     async def predict(request: Request) -> Response:
-        """Entities of one or several texts, of the lines of NDJSON, or of tasks of Label Studio.
+        """Entities of one or several texts, of NDJSON lines, or of Label Studio tasks.
 
-        The settings of NDJSON are query parameters, thresholds and options as JSON.
+        For NDJSON, the settings are query parameters, thresholds and options as JSON.
         """
         if media_type(request.headers.raw) == NDJSON:
             return NdjsonAnswer(service, choices_in_query(request))
         if request.query_params:
-            raise RefusedError(422, f"query: with JSON the settings belong in the body, got {next(iter(request.query_params))!r}")
+            raise RefusedError(422, f"query: with JSON, settings belong in the body, got {next(iter(request.query_params))!r}")
         body = await json_body(request)
         if isinstance(body, dict) and "tasks" in body:
-            return await _labelled(request, service, fitted(LabelStudioRequest, body))
-        asked = fitted(PredictRequest, body)
+            return await _labelled(request, service, validated(LabelStudioRequest, body))
+        asked = validated(PredictRequest, body)
         texts = [asked.texts] if isinstance(asked.texts, str) else asked.texts
         found = await unless_gone(request, service.predict(service.documents(texts), asked))
         return json_answer({"model": service.named(asked.model), "documents": list(map(plain, found))})
 
 
 async def _labelled(request: Request, service: Service, asked: LabelStudioRequest) -> Response:
-    """Predictions for tasks of Label Studio, by the default model."""
+    """Predictions for Label Studio tasks, by the default model."""
     tags = tags_of(asked.label_config)
     documents = service.documents(texts_of(asked, tags), "tasks[{}]".format)
     found = await unless_gone(request, service.predict(documents, Choices()))
@@ -150,8 +150,8 @@ def _add_setup(app: FastAPI, service: Service) -> None:
         openapi_extra={"requestBody": {"required": True, "content": {"application/json": {"schema": schema}}}},
     )
     async def setup(request: Request) -> Response:
-        """Label Studio asks whether its project can be predicted."""
-        asked = fitted(LabelStudioSetup, await json_body(request))
+        """Label Studio's check whether its project can be predicted."""
+        asked = validated(LabelStudioSetup, await json_body(request))
         tags_of(asked.label_schema)
         return json_answer({"model_version": version_of(service.named(None), service.recognizer(None))})
 
@@ -167,10 +167,10 @@ async def json_body(request: Request) -> Any:
 
 
 def choices_in_query(request: Request) -> Choices:
-    """The settings of NDJSON."""
+    """The settings of an NDJSON request."""
     query = request.query_params
     if unknown := next((name for name in query if name not in _IN_QUERY), None):
-        raise RefusedError(422, f"query: there is no {unknown!r}; there are: {', '.join(_IN_QUERY)}")
+        raise RefusedError(422, f"query: unknown parameter {unknown!r}; expected one of: {', '.join(_IN_QUERY)}")
     chosen: dict[str, Any] = {name: query[name] for name in ("model", "overlap") if name in query}
     if "labels" in query:
         chosen["labels"] = query.getlist("labels")
@@ -180,7 +180,7 @@ def choices_in_query(request: Request) -> Choices:
                 chosen[name] = json.loads(query[name])
             except (ValueError, RecursionError):
                 raise RefusedError(422, f"query: {name} is not JSON") from None
-    return fitted(Choices, chosen)
+    return validated(Choices, chosen)
 
 
 def _query_parameters() -> list[dict[str, Any]]:
@@ -199,7 +199,7 @@ def _query_parameters() -> list[dict[str, Any]]:
 
 
 def inlined(model: type[BaseModel]) -> dict[str, Any]:
-    """The JSON schema of a model, without references: inside of another document they would lead nowhere."""
+    """The JSON schema of a model, without references: they would be broken inside another document."""
     schema = model.model_json_schema(by_alias=True)
     definitions = schema.pop("$defs", {})
 
@@ -215,12 +215,12 @@ def inlined(model: type[BaseModel]) -> dict[str, Any]:
 
 
 async def unless_gone(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
-    """The result of the work, which is given up when the client goes away."""
+    """The result of the work, which is cancelled if the client disconnects."""
     task, gone = asyncio.ensure_future(work), asyncio.ensure_future(request.receive())
     try:
         await asyncio.wait({task, gone}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
-            raise RefusedError(400, "the client went away")  # nobody reads it
+            raise RefusedError(400, "the client disconnected")  # nobody reads it
         return task.result()
     finally:
         task.cancel()
@@ -239,7 +239,7 @@ def _handle_errors(app: FastAPI) -> None:
         return json_answer({"error": str(error.detail)}, error.status_code, dict(error.headers or {}))
 
     async def failed(_: Request, error: Exception) -> Response:
-        return json_answer({"error": "the server failed; its log says why"}, 500)
+        return json_answer({"error": "internal server error: see the server's log"}, 500)
 
     app.add_exception_handler(AnynerError, wrong)
     app.add_exception_handler(RequestValidationError, wrong_body)

@@ -1,4 +1,4 @@
-"""Micro-batches: texts of several requests run together, in the threads that have the model."""
+"""Micro-batches: texts of several requests run together, in the model's threads."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from anyner.serve.refusal import RefusedError
 from anyner.serve.settings import ServeSettings
 
 THREADS = 2
-"""While one waits for the model, which works outside of Python, the other reads texts and decodes, and HTTP has its turn."""
+"""While one waits for the model, which runs outside Python, the other tokenizes and decodes, and HTTP gets its turn."""
 _LONGEST_RETRY = 60
-_CHARACTERS_A_TOKEN = 4
-"""About, in most languages."""
+_CHARACTERS_PER_TOKEN = 4
+"""Approximately, in most languages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What `Recognizer.stream` is called with; texts share a batch if their `key` is the same."""
+    """Arguments of `Recognizer.stream`; texts may share a batch if their `key` is the same."""
 
     key: object
     chosen: Mapping[str, Any]
@@ -40,39 +40,39 @@ class _Job:
     answer: asyncio.Future[list[Document]]
     characters: int
     waiting: dict[int, Document]
-    """Documents that the model has not been given, by their places."""
+    """Documents that were not yet given to the model, by index."""
     arrived: float = field(default_factory=time.monotonic)
     found: dict[int, Document] = field(default_factory=dict)
     dropped: bool = False
-    """Nobody waits for the answer any more."""
+    """The client no longer waits for the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A document of a job, at its place."""
+    """A document of a job, with its index."""
 
     job: _Job
     place: int
     document: Document
 
 
-class _NobodyWaitsError(Exception):
-    """Ends a batch whose answers nobody waits for."""
+class _AbandonedError(Exception):
+    """Ends a batch if no client waits for its answers."""
 
 
 class Batcher:
     """A bounded queue in front of one model.
 
-    Everything but the work itself happens in the event loop. Each batch has the next text of the request whose turn it is, and
-    those of all requests that are most like it in length: they leave the least padding.
+    Everything but prediction runs in the event loop. Each batch has the next text of the request whose turn it is, and the texts
+    of all requests that are closest to it in length: they need the least padding.
     """
 
     def __init__(self, recognizer: Recognizer, settings: ServeSettings, metrics: Metrics, threads: int = THREADS) -> None:
         self.recognizer = recognizer
         self.texts = self.characters = 0
-        """Of jobs that wait or run."""
+        """Totals of the jobs that wait or run."""
         self._settings, self._metrics = settings, metrics
-        self._batch = settings.batch_characters or _CHARACTERS_A_TOKEN * recognizer.batch_tokens
+        self._batch = settings.batch_characters or _CHARACTERS_PER_TOKEN * recognizer.batch_tokens
         self._changed = threading.Condition()  # guards the two below
         self._waiting: dict[_Job, None] = {}  # in the order of their turns
         self._closed = False
@@ -82,7 +82,7 @@ class Batcher:
             threading.Thread(target=self._work, name="model", daemon=True).start()
 
     async def predict(self, documents: Sequence[Document], call: Call, *, patient: bool = False) -> list[Document]:
-        """The documents with their entities. With a full queue a request is refused, and a patient one waits."""
+        """The documents with their entities. If the queue is full, a patient request waits; others are refused."""
         characters = sum(len(document.text) for document in documents)
         if not documents:
             return []
@@ -111,11 +111,11 @@ class Batcher:
 
     @property
     def retry_after(self) -> int:
-        """Seconds until most of what waits will have run."""
+        """Estimated seconds until the queue has been processed."""
         return min(_LONGEST_RETRY, 1 + int(self.characters / self._speed)) if self._speed else 1
 
     def close(self) -> None:
-        """Ends the threads once nothing waits."""
+        """Ends the threads once the queue is empty."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
@@ -127,7 +127,7 @@ class Batcher:
         return (few and short) or not self.texts
 
     async def _room(self, texts: int, characters: int) -> None:
-        """Waits for room in half of the queue: bulk work leaves the other half to requests that cannot wait."""
+        """Waits for room in half of the queue: bulk requests leave the other half to those that cannot wait."""
         while not self._fits(texts, characters, 0.5):
             self._freed.clear()
             await self._freed.wait()
@@ -137,7 +137,7 @@ class Batcher:
             self._run(texts)
 
     def _next(self) -> list[_Text]:
-        """What runs next; nothing once the batcher is closed."""
+        """The next batch; empty once the batcher is closed."""
         wait = self._settings.batch_wait
         with self._changed:
             while not self._closed:
@@ -159,7 +159,7 @@ class Batcher:
         length = len(next(iter(job.waiting.values())).text)
         others = (one for one in self._waiting if one.call.key == job.call.key)
         waiting = [_Text(one, place, document) for one in others for place, document in one.waiting.items()]
-        # in sorting, the job's own text stays before others of its length
+        # a stable sort: the job's own text stays before others of its length
         ordered = sorted(range(len(waiting)), key=lambda number: abs(len(waiting[number].document.text) - length))
         taken, longest = list[int](), 0
         for number in ordered:
@@ -176,28 +176,28 @@ class Batcher:
         return chosen
 
     def _run(self, texts: Sequence[_Text]) -> None:
-        """Runs a batch. Each job is answered as soon as its last document is found, while the model goes on with the others."""
+        """Runs a batch. Each job is answered as soon as its last document is found, while the model continues with the others."""
 
-        def go_on(_: int) -> None:
+        def check_clients(_: int) -> None:
             if all(text.job.dropped for text in texts):
-                raise _NobodyWaitsError
+                raise _AbandonedError
 
         started = time.perf_counter()
         done = 0
         try:
-            found = self.recognizer.stream([text.document for text in texts], progress=go_on, **texts[0].job.call.chosen)
+            found = self.recognizer.stream([text.document for text in texts], progress=check_clients, **texts[0].job.call.chosen)
             for text, document in zip(texts, found, strict=True):
                 text.job.found[text.place] = document
                 done += 1
                 if len(text.job.found) == len(text.job.documents):
                     self._settle(text.job, None)
-        except _NobodyWaitsError:
+        except _AbandonedError:
             return
-        except BaseException as error:  # a panic in Rust is no Exception, and must not end the thread either
+        except BaseException as error:  # a Rust panic is not an Exception, and must not end the thread either
             if len(texts) == 1:
                 self._settle(texts[0].job, error if isinstance(error, Exception) else RuntimeError(first_line(error)))
                 return
-            for text in texts[done:]:  # one of them must not fail the others
+            for text in texts[done:]:  # one by one: a bad text must not fail the others
                 self._run([text])
             return
         seconds = time.perf_counter() - started

@@ -1,4 +1,4 @@
-"""What every request passes before its route: host, key, and a body of bounded size that arrives in time."""
+"""The checks of every request before its route: host, key, and a body of limited size that arrives in time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 OPEN_PATHS = frozenset({"/health", "/ready"})
-"""Asked by what watches over the server, which has no key."""
+"""Paths of health checks, which send no key."""
 NDJSON = "application/x-ndjson"
 NDJSON_PATH = "/predict"
 """The only route that reads NDJSON."""
@@ -34,7 +34,7 @@ class _UnreadError(Exception):
 
 
 class Gate:
-    """ASGI middleware. The routes behind it get whole bodies, but for NDJSON, which they read themselves."""
+    """ASGI middleware. The routes behind it get complete bodies, except for NDJSON, which they read themselves."""
 
     def __init__(self, app: App, settings: ServeSettings, metrics: Metrics) -> None:
         self._app, self._settings, self._metrics = app, settings, metrics
@@ -94,9 +94,7 @@ class Gate:
     def _check_host(self, headers: dict[bytes, bytes]) -> None:
         name = host_name(headers.get(b"host", b"").decode("latin-1"))
         if self._settings.hosts and name not in self._settings.hosts:
-            raise RefusedError(
-                400, f"this server has another name than {printable(name)!r}; --host lets it be reached from elsewhere"
-            )
+            raise RefusedError(400, f"unknown host {printable(name)!r}: to serve other machines, start the server with --host")
 
     def _check_key(self, path: str, headers: dict[bytes, bytes]) -> None:
         key = self._settings.key
@@ -115,7 +113,7 @@ class Gate:
             while True:
                 message = await receive()
                 if message["type"] == "http.disconnect":
-                    raise RefusedError(400, "the body ended before its end")
+                    raise RefusedError(400, "the body is incomplete")
                 part = message.get("body", b"")
                 parts.append(part)
                 size += len(part)
@@ -136,7 +134,7 @@ def has_body(headers: dict[bytes, bytes]) -> bool:
 
 
 def media_type(headers: Sequence[tuple[bytes, bytes]]) -> str:
-    """The media type of a body; none if a request states several, as the gate and a route must not read different ones.
+    """The media type of a body; empty if a request has several, as the gate and a route must not read different ones.
 
     >>> media_type([(b"content-type", b"Application/JSON; charset=utf-8")])
     'application/json'
@@ -157,7 +155,7 @@ def host_name(host: str) -> str:
 
 
 def given_key(authorization: bytes) -> bytes:
-    """The key of a Bearer header, or the password of a Basic one: browsers and Label Studio send that."""
+    """The key of a Bearer header, or the password of a Basic one, which browsers and Label Studio send."""
     scheme, _, value = authorization.partition(b" ")
     if scheme.lower() == b"bearer":
         return value.strip()
@@ -184,7 +182,7 @@ def replayed(body: bytes, receive: Receive) -> Receive:
 
 
 async def refuse(send: Send, refusal: RefusedError) -> None:
-    """The answer to a request that is refused before its body was read. The connection cannot be used again."""
+    """The answer to a request that is refused before its body was read. The connection cannot be reused."""
     body = json.dumps({"error": str(refusal)}, ensure_ascii=False).encode()
     headers = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close", **refusal.headers}
     if refusal.status == 401:

@@ -1,4 +1,4 @@
-"""The answers of a Label Studio ML backend, so that a project there gets predictions from this server.
+"""The answers of a Label Studio ML backend, so that Label Studio projects get predictions from this server.
 
 Label Studio has no discontinuous regions: every fragment becomes a region, and relations join those of one entity.
 """
@@ -21,7 +21,7 @@ _LONGEST_CONFIG = 100_000
 
 
 class LabelStudioTask(BaseModel):
-    """A task; what else it holds is Label Studio's."""
+    """A task; other keys of Label Studio are ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -48,7 +48,7 @@ class LabelStudioSetup(BaseModel):
 
 class LabelStudioPrediction(BaseModel):
     result: list[dict[str, Any]]
-    score: float | None = Field(default=None, description="That of the least sure entity.")
+    score: float | None = Field(default=None, description="The lowest score of the entities.")
     model_version: str
 
 
@@ -68,12 +68,12 @@ class Tags:
     from_name: str = "label"
     to_name: str = "text"
     key: str = "text"
-    """Of the text in a task's data."""
+    """Key of the text in a task's data."""
     labels: frozenset[str] | None = None
 
 
 def tags_of(config: str | None) -> Tags:
-    """The first `Labels` tag of a labelling config that labels a `Text`; names of their template without a config.
+    """The first `Labels` tag of a labelling config that labels a `Text`; without a config, the names of Label Studio's template.
 
     >>> tags_of('<View><Labels name="ner" toName="t"><Label value="PER"/></Labels><Text name="t" value="$body"/></View>').key
     'body'
@@ -81,7 +81,7 @@ def tags_of(config: str | None) -> Tags:
     if not config or not config.strip():
         return Tags()
     if "<!DOCTYPE" in config or "<!ENTITY" in config:
-        raise AnynerError("label_config: entities are not read")  # they can grow without bound
+        raise AnynerError("label_config: XML entities are not allowed")  # they can grow without bound
     try:
         tree = ElementTree.fromstring(config)
     except ElementTree.ParseError as error:
@@ -106,7 +106,7 @@ def texts_of(request: LabelStudioRequest, tags: Tags) -> list[str]:
 
 
 def version_of(name: str, recognizer: Recognizer) -> str:
-    """Changes with the weights, so that Label Studio asks again."""
+    """A version that changes with the weights, so that Label Studio requests new predictions."""
     checksum = recognizer.config.weights_sha256
     return f"{name}-{checksum[:12]}" if checksum else name
 

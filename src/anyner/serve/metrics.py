@@ -1,4 +1,4 @@
-"""Counts of a server, in the text format of Prometheus."""
+"""Metrics of a server, in the Prometheus text format."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Metrics:
             self._batch_seconds.add(seconds)
 
     def text(self, queued: Mapping[str, int]) -> str:
-        """All of it; `queued` are the texts that wait or run, by model."""
+        """All metrics; `queued`: texts that wait or run, by model."""
         lines = [
             *_described("anyner_requests_total", "counter", "Requests by route and status."),
             *(
@@ -64,20 +64,20 @@ class Metrics:
             ),
             *_described("anyner_request_seconds", "histogram", "Seconds from the head of a request to the end of its answer."),
             *self._seconds.lines("anyner_request_seconds"),
-            *_by_model("anyner_texts_total", "counter", "Texts that were answered.", self._texts),
+            *_by_model("anyner_texts_total", "counter", "Texts answered.", self._texts),
             *_by_model("anyner_entities_total", "counter", "Entities in the answers.", self._entities),
             *_by_model("anyner_queued_texts", "gauge", "Texts that wait or run.", queued),
         ]
         with self._lock:
-            lines += _described("anyner_batch_texts", "histogram", "Texts that were given to a model at once.")
+            lines += _described("anyner_batch_texts", "histogram", "Texts per batch.")
             lines += self._batch_texts.lines("anyner_batch_texts")
-            lines += _described("anyner_batch_seconds", "histogram", "Seconds a model took for them.")
+            lines += _described("anyner_batch_seconds", "histogram", "Seconds per batch.")
             lines += self._batch_seconds.lines("anyner_batch_seconds")
         return "\n".join(lines) + "\n"
 
 
 def sample(name: str, value: float, labels: Labels | None = None) -> str:
-    """One line.
+    """A line of the text format.
 
     >>> sample("texts", 3, {"model": "general-en"})
     'texts{model="general-en"} 3'

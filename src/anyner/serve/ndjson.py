@@ -1,4 +1,4 @@
-"""Bulk work: a line a text in, a line a document out, in order, while more is being read."""
+"""Bulk prediction: one text per line in, one document per line out, in order, while more lines are read."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from pydantic import BaseModel, ConfigDict
 
 from anyner.document import Document
 from anyner.errors import AnynerError
-from anyner.serve.answers import error_answer, fitted, json_bytes, plain
+from anyner.serve.answers import error_answer, json_bytes, plain, validated
 from anyner.serve.gate import NDJSON, Receive, Scope, Send
 from anyner.serve.refusal import RefusedError
 from anyner.serve.schema import Choices
 from anyner.serve.service import Service
 
 _LINES_AT_ONCE, _GROUPS_AHEAD = 64, 4
-"""Texts of a client that are run together, and how many such groups are under way."""
+"""Texts of a client that run together, and how many such groups are in progress at most."""
 
 
 class TextLine(BaseModel):
-    """A line with a name for its text."""
+    """A line with a text and, optionally, an id."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -35,13 +35,13 @@ Group = list[tuple[TextLine, Document]]
 
 
 class _Gone(Exception):  # noqa: N818
-    """The client went away."""
+    """The client disconnected."""
 
 
 class NdjsonAnswer(Response):
-    """The answer to a body of lines. It begins while the body is still read, so the client has to read while it sends.
+    """The answer to a body of lines. It begins while the body is still being read, so the client must read while it sends.
 
-    What is wrong before the first answer has a status of its own; afterwards a line `{"error": …}` ends the answer.
+    An error before the first answer has its own status; afterwards a line `{"error": …}` ends the answer.
     """
 
     media_type = NDJSON
@@ -88,7 +88,7 @@ class NdjsonAnswer(Response):
         await send({"type": "http.response.start", "status": 200, "headers": headers})
 
     async def _read(self, receive: Receive, answers: asyncio.Queue[Any], tasks: asyncio.TaskGroup) -> None:
-        """Makes groups of the lines; waits while enough of them are under way."""
+        """Makes groups of the lines; waits while enough of them are in progress."""
         read = 0
         group: Group = []
         try:
@@ -101,7 +101,7 @@ class NdjsonAnswer(Response):
                 await self._run(group, answers, tasks)
                 group = []
         except AnynerError as error:
-            await self._run(group, answers, tasks)  # the lines before the one that is wrong
+            await self._run(group, answers, tasks)  # the lines before the wrong one
             await answers.put(error)
         await answers.put(None)
         while (await receive())["type"] != "http.disconnect":
@@ -142,7 +142,7 @@ class NdjsonAnswer(Response):
             arriving.cancel()
             await asyncio.wait({arriving})
             if self._service.stopping.is_set():
-                raise RefusedError(503, "the server stops: send the remaining lines again later", 1)
+                raise RefusedError(503, "the server is shutting down: send the remaining lines again later", 1)
             raise RefusedError(408, f"the next line did not arrive within {seconds:g} seconds")
         message = arriving.result()
         if message["type"] == "http.disconnect":
@@ -155,4 +155,4 @@ def _parsed(line: bytes, number: int) -> TextLine:
         parsed = json.loads(line)
     except (ValueError, RecursionError) as error:
         raise RefusedError(422, f"line {number} is not JSON: {error}") from None
-    return fitted(TextLine, {"text": parsed} if isinstance(parsed, str) else parsed, f"line {number}: ")
+    return validated(TextLine, {"text": parsed} if isinstance(parsed, str) else parsed, f"line {number}: ")

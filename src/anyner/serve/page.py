@@ -1,4 +1,4 @@
-"""The web page at `/` and what it asks for: drawings, exports and denoising steps."""
+"""The web page at `/` and its requests: drawings, exports and denoising steps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from anyner.view.drawing import visible
 from anyner.view.html import Legend, environment, layout
 
 MOST_ENTITIES = 5_000
-"""Entities of one text that are drawn or stored: laying out very many that overlap takes long."""
+"""Maximum number of entities of a text: laying out very many that overlap takes long."""
 REFUSED: dict[int | str, dict[str, Any]] = {status: {"model": ErrorAnswer} for status in (400, 401, 413, 422, 503)}
 _SECURITY = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -40,7 +40,7 @@ class _Body(BaseModel):
 
 
 class GivenEntity(_Body):
-    """An entity that a client states."""
+    """An entity that a client sends."""
 
     label: Annotated[str, Field(min_length=1, max_length=1_000)]
     fragments: list[Annotated[list[int], Field(min_length=2, max_length=2)]] = Field(min_length=1)
@@ -56,19 +56,19 @@ class GivenDocument(_Body):
 
 
 class DrawingRequest(GivenDocument):
-    labels: list[str] = Field(default=[], max_length=10_000, description="Further labels whose colours are asked for.")
+    labels: list[str] = Field(default=[], max_length=10_000, description="Further labels to return the colours of.")
 
 
 class DrawnLine(BaseModel):
-    start: int = Field(description="Place of its first character in the text.")
+    start: int = Field(description="Offset of its first character in the text.")
     segments: list[Any] = Field(
-        description="Each its text, its bars [entity, track, solid, touched] and its tags [entity, track, backwards]."
+        description="Of each segment: text, bars [entity, track, solid, touched] and tags [entity, track, backwards]."
     )
 
 
 class DrawingAnswer(BaseModel):
     entities: list[FoundEntity] = Field(description="In reading order, as bars and tags number them.")
-    colours: dict[str, int] = Field(description="Of each label, the number in the palette.")
+    colours: dict[str, int] = Field(description="The index of each label's colour in the palette.")
     lines: list[DrawnLine]
 
 
@@ -85,7 +85,7 @@ class StepsRequest(Choices):
 
 
 class StepsAnswer(BaseModel):
-    documents: list[FoundDocument] = Field(description="What was found after each step.")
+    documents: list[FoundDocument] = Field(description="The entities found after each step.")
 
 
 def page_routes(service: Service, annotating: bool = False) -> APIRouter:
@@ -116,7 +116,7 @@ def page_routes(service: Service, annotating: bool = False) -> APIRouter:
 
     @router.post("/steps", response_model=StepsAnswer, response_model_exclude_none=True, responses=REFUSED)
     async def steps(request: StepsRequest) -> dict[str, Any]:
-        """What a model that works in steps has found after each of them."""
+        """The entities that a model which works in steps has found after each of them."""
         options = service.recognizer(request.model).decoding(request.options).options
         if not hasattr(options, "after_step") or not hasattr(options, "steps"):
             raise RefusedError(400, f"the model {service.named(request.model)} has no steps to show")
@@ -130,7 +130,7 @@ def page_routes(service: Service, annotating: bool = False) -> APIRouter:
 
 
 def document_of(text: str, entities: Sequence[GivenEntity], service: Service) -> Document:
-    """The document of a request; what does not fit the text is refused."""
+    """The document of a request; entities that do not fit the text are refused."""
     (document,) = service.documents([text])
     return Document(document.text, entities_of(entities))
 
@@ -162,7 +162,7 @@ def drawn(document: Document, labels: Sequence[str] = ()) -> dict[str, Any]:
 
 
 def exported(document: Document, chosen: Literal["jsonl", "txt", "ann"]) -> str:
-    """The file that `anyner.write` makes of it."""
+    """The content of the file that `anyner.write` makes of it."""
     with TemporaryDirectory() as folder:
         target = Path(folder) / "written"
         try:
@@ -175,7 +175,7 @@ def exported(document: Document, chosen: Literal["jsonl", "txt", "ann"]) -> str:
 
 @cache
 def _files() -> dict[str, bytes]:
-    """The files of the page by name: nothing else can be asked for."""
+    """The files of the page by name: nothing else is served."""
     folder = files("anyner.serve") / "static"
     served = {path.name: path.read_bytes() for path in folder.iterdir()}
     return served | {"drawing.css": environment().get_template("drawing.css").render().encode()}

@@ -1,4 +1,4 @@
-"""A request that is not answered: the status and the one line that says why."""
+"""The error of a refused request: its status, and the reason in one line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What clients send and get, in JSON."""
+"""The JSON of requests and responses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class _Body(BaseModel):
 
 
 class Choices(_Body):
-    """What can be chosen for each request."""
+    """The settings of a request."""
 
     model: str | None = Field(default=None, description="One of /models; the first is the default.")
     labels: list[str] | None = Field(default=None, description="Only entities with these labels.")
@@ -39,9 +39,9 @@ class FoundEntity(BaseModel):
 class FoundDocument(BaseModel):
     text: str
     entities: list[FoundEntity]
-    id: str | None = Field(default=None, description="Of a line of NDJSON that has one.")
-    coverage: float | None = Field(default=None, description="The share of the words that was read, if not all.")
-    unknown: float | None = Field(default=None, description="The share of words that the vocabulary does not have, if any.")
+    id: str | None = Field(default=None, description="The id of the NDJSON line, if it has one.")
+    coverage: float | None = Field(default=None, description="The share of words that were read in full, if not all.")
+    unknown: float | None = Field(default=None, description="The share of words that are not in the model's vocabulary, if any.")
 
 
 class PredictAnswer(BaseModel):

@@ -1,4 +1,4 @@
-"""Runs the application with uvicorn: from the first socket to a stop that finishes what was accepted."""
+"""Runs the application with uvicorn, from the listening socket to a graceful shutdown."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from anyner.serve.service import Service
 from anyner.serve.settings import ServeSettings
 
 Sources = Mapping[str, Callable[[], Recognizer]]
-"""Models by name, each with what loads it."""
+"""Functions that load the models, by model name."""
 _BACKLOG = 2048
-_LAST_REQUESTS, _LOOK_EVERY = 0.2, 5.0
-"""Seconds: for requests that arrive while the server stops, and between two looks at idle connections."""
+_LAST_REQUESTS, _CHECK_EVERY = 0.2, 5.0
+"""Seconds: for requests that arrive during shutdown, and between two checks for idle connections."""
 
 
 def serve(
@@ -35,10 +35,10 @@ def serve(
     started: Callable[[], object],
     annotation: AnnotationFolder | None = None,
 ) -> None:
-    """Answers on a socket until SIGTERM or SIGINT; `started` is called once all models are loaded."""
+    """Serves requests on a socket until SIGTERM or SIGINT; `started` is called once all models are loaded."""
     raise_file_limit()
     warnings.simplefilter("ignore", UnknownWordsWarning)  # would print texts of clients; `unknown` is in the answers
-    # uvicorn raises the signal that stopped it once more: a stop that was asked for is no failure.
+    # uvicorn re-raises the signal that stopped it: a requested shutdown is not a failure.
     signal.signal(signal.SIGTERM, lambda *_: None)
     asyncio.run(_run(sources, settings, listener, started, annotation))
 
@@ -74,7 +74,7 @@ async def _run(
 
 
 class Server(uvicorn.Server):
-    """uvicorn, with a longer goodbye and less patience for connections on which nothing happens."""
+    """uvicorn, with a more graceful shutdown and a timeout for idle connections."""
 
     def __init__(self, service: Service, annotation: AnnotationFolder | None = None) -> None:
         self._service, self._settings = service, service.settings
@@ -94,7 +94,7 @@ class Server(uvicorn.Server):
         )
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Stops listening, then answers what is on its way: uvicorn alone would close connections with an unread request."""
+        """Stops listening, then answers requests in transit: uvicorn alone would close connections with an unread request."""
         self._service.stopping.set()
         for server in self.servers:
             server.close()
@@ -102,10 +102,10 @@ class Server(uvicorn.Server):
         await super().shutdown(sockets)
 
     async def close_idle(self) -> None:
-        """Closes connections that wait too long for a request, or for a client to read an answer; uvicorn looks at neither."""
+        """Closes connections that wait too long for a request, or for a client to read an answer; uvicorn checks neither."""
         since: dict[Any, float] = {}
         while True:
-            await asyncio.sleep(_LOOK_EVERY)
+            await asyncio.sleep(_CHECK_EVERY)
             now, connections = time.monotonic(), set[Any](self.server_state.connections)
             stuck = {one for one in connections if _idle(one)}
             since = {one: since.get(one, now) for one in stuck}
@@ -115,16 +115,16 @@ class Server(uvicorn.Server):
 
 
 def _idle(connection: Any) -> bool:
-    """Whether a connection has no request that is being answered."""
+    """Whether no request is being answered on a connection."""
     cycle = connection.cycle
     return cycle is None or cycle.response_complete or connection.transport.is_closing()
 
 
 def listener_on(host: str, port: int) -> socket.socket:
-    """A socket that listens there."""
+    """A socket bound to this address."""
     try:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        # asyncio turns Nagle's delay of small answers off only where the protocol is given
+        # asyncio disables Nagle's algorithm only if the protocol is given
         listener = socket.socket(family, kind, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
@@ -134,7 +134,7 @@ def listener_on(host: str, port: int) -> socket.socket:
 
 
 def raise_file_limit() -> None:
-    """Every connection is an open file; most systems allow far more of them than they give at first."""
+    """Raises the limit of open files: every connection is one, and most systems allow far more than their default."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 

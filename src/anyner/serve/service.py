@@ -19,13 +19,13 @@ from anyner.serve.settings import ServeSettings
 
 
 class Service:
-    """Models that are predicted with by name; each is added as soon as it is loaded."""
+    """The models by name; each is added as soon as it is loaded."""
 
     def __init__(self, names: Sequence[str], settings: ServeSettings) -> None:
         """`names` in the order in which clients see them; the first is the default."""
         self.names, self.settings, self.metrics = tuple(names), settings, Metrics()
         self.stopping = asyncio.Event()
-        """Set once no new work is wanted; what was accepted is finished."""
+        """Set at shutdown: no new requests; accepted ones are finished."""
         self._batchers: dict[str, Batcher] = {}
 
     def add(self, name: str, recognizer: Recognizer) -> None:
@@ -49,7 +49,7 @@ class Service:
             batcher.close()
 
     async def predict(self, documents: Sequence[Document], choices: Choices, *, patient: bool = False) -> list[Document]:
-        """As `Recognizer.predict`, with the labels that were asked for. A patient request waits where others are refused."""
+        """As `Recognizer.predict`, with the requested labels. If the queue is full, patient requests wait; others are refused."""
         batcher = self._batcher(choices.model)
         call = self.call(choices)
         found = await batcher.predict(documents, call, patient=patient)
@@ -61,7 +61,7 @@ class Service:
     def named(self, name: str | None) -> str:
         """The model's name; the default's if none is given."""
         if name is not None and name not in self.names:
-            raise RefusedError(400, f"there is no model {name!r}; here are: {', '.join(self.names)}")
+            raise RefusedError(400, f"there is no model {name!r}; available: {', '.join(self.names)}")
         return self.names[0] if name is None else name
 
     def call(self, choices: Choices) -> Call:
@@ -72,7 +72,7 @@ class Service:
                 raise AnynerError(f"there is no label {label!r}; the model has: {', '.join(recognizer.config.labels)}")
         for name, value in (choices.options or {}).items():
             if isinstance(value, int | float) and value > self.settings.option_number:
-                raise AnynerError(f"option {name}: the largest is {self.settings.option_number}, got {value!r}")
+                raise AnynerError(f"option {name}: expected at most {self.settings.option_number}, got {value!r}")
         chosen: dict[str, Any] = choices.model_dump(include={"thresholds", "overlap", "options"}, exclude_none=True)
         if not chosen:
             return Call(None, chosen)
@@ -80,11 +80,11 @@ class Service:
         return Call((sorted(decoding.thresholds.items()), decoding.label_thresholds, decoding.policy, decoding.options), chosen)
 
     def models(self) -> list[ModelAnswer]:
-        """Those that are loaded."""
+        """The loaded models."""
         return [_described(name, self._batchers[name].recognizer) for name in self.names if name in self._batchers]
 
     def documents(self, texts: Sequence[str], named: Callable[[int], str] = "texts[{}]".format) -> list[Document]:
-        """The texts, checked; `named` says in errors which one is meant."""
+        """The texts as documents, checked; `named` gives the name of a text in errors, from its index."""
         most, longest = self.settings.texts, self.settings.text_characters
         if len(texts) > most:
             raise RefusedError(413, f"a request has at most {most} texts, got {len(texts)}")

@@ -15,17 +15,17 @@ from anyner.storage.files import CONFIG, write_text
 
 
 def check_target(name: str | Path, folder: Path, output: Path | None) -> None:
-    """Refuses, before any work is done, a folder that is not the user's to change, and a copy where something lies already."""
+    """Refuses, before any work is done, to change a bundled or hub model, or to write a copy to a path that exists."""
     if output is not None:
         if output.exists():
-            raise AnynerError(f"{output}: already there: choose another folder for the copy")
+            raise AnynerError(f"{output}: already exists: choose another folder for the copy")
     elif Path(name).expanduser() != folder:
-        raise AnynerError(f"{name}: not a folder of yours: choose a folder for a calibrated copy with -o (output=)")
+        raise AnynerError(f"{name}: cannot change a bundled or hub model: write a calibrated copy with -o (output=)")
 
 
 def store_calibration(folder: Path, calibration: Calibration, output: Path | None = None) -> Path:
-    """Puts it into `config.json` in the place of an earlier one; with `output` into a copy of the folder, which is there whole or
-    not at all."""
+    """Writes it to `config.json`, replacing an earlier one; with `output`, to a copy of the folder, which is created
+    atomically."""
     if output is None:
         _write(folder / CONFIG, calibration)
         return folder
@@ -38,7 +38,7 @@ def store_calibration(folder: Path, calibration: Calibration, output: Path | Non
 
 
 def _write(path: Path, calibration: Calibration) -> None:
-    # As the file has it, old names of settings included: the graph goes with exactly these.
+    # The raw file, old names of settings included: the graph belongs to exactly these.
     plain: dict[str, Any] = read_json(path)
     plain["calibration"] = calibration.model_dump(mode="json")
     write_text(path, json.dumps(plain, indent=2, ensure_ascii=False) + "\n")

@@ -1,4 +1,4 @@
-"""The model card, `README.md` of a model folder: made from the run, with metadata in the form of the Hugging Face Hub."""
+"""The model card, `README.md` of a model folder: generated from the training, with metadata for the Hugging Face Hub."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FRONT = re.compile(r"\A---\r?\n(.*?)^---[ \t]*\r?\n", re.DOTALL | re.MULTILINE)
 
 
 def card(config: ModelConfig, metrics: Mapping[str, Any], recipe: str, documents: int, picture: str | None = None) -> str:
-    """From the template `card.md`; `picture` is the file with the curves of the training."""
+    """Renders the template `card.md`; `picture` is the file with the training curves."""
     source = files("anyner.storage").joinpath("card.md").read_text(encoding="utf-8")
     environment = Environment(undefined=StrictUndefined, keep_trailing_newline=True, autoescape=False, trim_blocks=True)
     encoder = config.encoder.source.rstrip("/").rsplit("/", 1)[-1]
@@ -27,7 +27,7 @@ def card(config: ModelConfig, metrics: Mapping[str, Any], recipe: str, documents
 
 
 def metadata(config: ModelConfig) -> dict[str, Any]:
-    """What the hub's page of a model shows and searches."""
+    """Metadata for the model's page on the hub and for search."""
     tags = ["anyner", "named-entity-recognition", config.architecture]
     return {"library_name": "anyner", "pipeline_tag": _TASK, "tags": tags}
 
@@ -43,8 +43,8 @@ def _figures(name: str, dev: Mapping[str, float] | None) -> dict[str, Any]:
 
 
 def with_metadata(text: str, added: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> str:
-    """The card with metadata on top: `defaults` under what it has, `added` over it. What is between its `---` and is no metadata
-    stays in the text."""
+    """The card with metadata on top: its own keys override `defaults`, `added` overrides both. A block between `---` that is
+    not metadata stays in the text."""
     front = _FRONT.match(text)
     try:
         known = yaml.safe_load(front[1]) if front else None

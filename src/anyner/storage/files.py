@@ -1,4 +1,4 @@
-"""Files that are either there whole or not at all."""
+"""Atomic writing of files: each is there in full or not at all."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 class DiskFullError(AnynerError):
-    """No space was left for a file. What lay there before is still there."""
+    """No space was left for a file. The old file, if any, is unchanged."""
 
 
 @contextmanager
 def room_for(path: Path) -> Iterator[None]:
-    """Turns a full disk, whichever library meets it, into one line that names the file."""
+    """Turns the disk-full error of any library into one line that names the file."""
     try:
         yield
-    except Exception as error:  # tokenizers raises nothing more special
+    except Exception as error:  # tokenizers raises a plain Exception
         if not isinstance(error, DiskFullError) and not _no_room(error):
             raise
         raise DiskFullError(f"{path}: no space left on the disk") from None
@@ -33,15 +33,15 @@ def room_for(path: Path) -> Iterator[None]:
 def _no_room(error: Exception) -> bool:
     if isinstance(error, OSError):
         return error.errno in _NO_ROOM
-    return any(f"(os error {number})" in str(error) for number in _NO_ROOM)  # as libraries in Rust tell it
+    return any(f"(os error {number})" in str(error) for number in _NO_ROOM)  # as Rust libraries report it
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Lets `write` fill a temporary file beside `path`, then puts it in place in one step, with the mode of the old file.
+    """Lets `write` fill a temporary file beside `path`, then moves it into place atomically, with the mode of the old file.
 
-    A link is followed; what is there and is no file (a pipe, a device) is written to as it is.
+    Links are followed; a path that exists and is not a file (a pipe, a device) is written to directly.
     """
-    if path.exists() and not path.is_file():  # asked before links are followed: those of pipes lead nowhere
+    if path.exists() and not path.is_file():  # before links are followed: those of pipes lead nowhere
         with room_for(path):
             write(path)
         return

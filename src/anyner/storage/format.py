@@ -1,4 +1,4 @@
-"""What `config.json` and `model.safetensors` must have in common with this version of the library."""
+"""Compatibility of `config.json` and `model.safetensors` with this version of the library."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STORED: Mapping[str, Mapping[str, str]] = {
         "head.forwards.generator.": "head.network.",
     },
 }
-"""How names of weights begin in the bundled models, whose files are too large to be written anew, and how they begin today."""
+"""Prefixes of weight names in the bundled models, whose files are too large to be rewritten, and the current prefixes."""
 
 
 def check_format(plain: Mapping[str, Any], path: Path) -> None:
@@ -36,18 +36,18 @@ def check_format(plain: Mapping[str, Any], path: Path) -> None:
 
 
 def current_name(architecture: str, name: str) -> str:
-    """What a stored weight is called today."""
-    for stored, today in _STORED.get(architecture, {}).items():
+    """The current name of a stored weight."""
+    for stored, current in _STORED.get(architecture, {}).items():
         if name.startswith(stored):
-            return today + name.removeprefix(stored)
+            return current + name.removeprefix(stored)
     return name
 
 
 def head_config_of(config: ModelConfig, folder: Path) -> HeadConfig:
-    """The settings of the head, with which the thresholds must agree."""
+    """The settings of the head, checked against the thresholds."""
     path = folder / CONFIG
     head = config_class(config.architecture).of(config.head, f"{path}: head")
     if config.thresholds.keys() != head.default_thresholds().keys():
-        wanted = ", ".join(head.default_thresholds()) or "none"
-        raise AnynerError(f"{path}: 'thresholds': {config.architecture} has {wanted}")
+        expected = ", ".join(head.default_thresholds()) or "none"
+        raise AnynerError(f"{path}: 'thresholds': expected those of {config.architecture}: {expected}")
     return head

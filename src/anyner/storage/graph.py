@@ -1,7 +1,7 @@
-"""The graph of a model folder: its computation as ONNX files without weights, which take those of `model.safetensors`.
+"""The graph of a model folder: its computation as ONNX files without weights, which use those of `model.safetensors`.
 
-`graph.json` names the files, one for each step, and what they take. It holds for one `config.json`: a model that was trained
-again with other settings has no graph until it is exported again.
+`graph.json` lists the steps, one file each, and their weights. It is valid for one `config.json`: a model that is retrained with
+other settings has no graph until it is exported again.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from anyner.storage.onnx_file import external_tensors
 INDEX, PARITY, INT8 = "graph.json", "parity.json", "graph-int8.onnx"
 FILES = "graph*.onnx"
 TRANSPOSED = ".T"
-"""Ending of the name of a weight that a graph takes transposed: it would else be transposed at every start."""
+"""Suffix of the name of a weight that a graph takes transposed; otherwise it would be transposed at every start."""
 FORMAT = 1
 _MOST_BYTES = 64 << 20
 _PARTS = ("architecture", "head", "labels", "encoder", "pretrained")
-"""What a graph depends on in `config.json`. Thresholds and options can be changed."""
+"""The keys of `config.json` that a graph depends on. Thresholds and options can be changed."""
 
 
 StepName = Annotated[str, Field(pattern="^[a-z_]{1,40}$")]
-"""A part of a file name: it cannot lead out of the folder."""
+"""Part of a file name; the pattern keeps it from leading out of the folder."""
 
 
 class Graph(Settings):
@@ -39,15 +39,15 @@ class Graph(Settings):
     config_sha256: str = Field(pattern="^[0-9a-f]{64}$")
     """Checksum of the settings that the graph was made for."""
     most_pieces: int | None = Field(ge=1)
-    """Most pieces that the encoder can read; None: any number."""
+    """Maximum number of pieces the encoder can read; None: no limit."""
     pieces: int = Field(ge=1)
     """Rows of the encoder's embedding."""
     table: str | None
-    """The encoder's embedding, if the first step takes only the rows of it that a batch needs, as an input."""
+    """Name of the encoder's embedding, if the first step takes only the rows that a batch needs, as an input."""
     weights: dict[StepName, tuple[str, ...]]
     """The weights that each step takes, by the name of the step."""
     int8: tuple[str, ...] = ()
-    """The weights of the first step in int8: most as rows of whole numbers and their scales. Empty: there is no such graph."""
+    """The weights of the first step in int8: most as integer columns and their scales. Empty: there is no such graph."""
 
 
 def graph_file(step: str) -> str:
@@ -55,7 +55,7 @@ def graph_file(step: str) -> str:
 
 
 def settings_hash(plain: dict[str, Any]) -> str:
-    """Of the plain content of a `config.json`, as it is in the file."""
+    """Hash of the parsed content of a `config.json`."""
     parts = {key: plain.get(key) for key in _PARTS}
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
@@ -73,10 +73,10 @@ def graph_of(folder: Path) -> Graph | None:
 
 
 def graph_bytes(folder: Path, file: str, weights: tuple[str, ...]) -> bytes:
-    """The file of a step. It may take these weights from outside, which it is given, and nothing else: no other file is read."""
+    """The file of a step. Its external tensors may only be these weights, which it is given: no other file is read."""
     path = folder / file
     if not path.is_file():
-        raise AnynerError(f"{folder}: no {path.name}, which {INDEX} asks for: run anyner export {folder}")
+        raise AnynerError(f"{folder}: no {path.name}, which {INDEX} requires: run anyner export {folder}")
     if path.stat().st_size > _MOST_BYTES:
         raise AnynerError(f"{path}: too large: the limit is {_MOST_BYTES >> 20} MB")
     content = path.read_bytes()
@@ -86,6 +86,6 @@ def graph_bytes(folder: Path, file: str, weights: tuple[str, ...]) -> bytes:
 
 
 def remove_graph(folder: Path) -> None:
-    """The graph of an older model: the index first, as nothing is read without it."""
+    """Deletes the graph of an older model: the index first, as nothing is read without it."""
     for path in (folder / INDEX, folder / PARITY, *folder.glob(FILES)):
         path.unlink(missing_ok=True)

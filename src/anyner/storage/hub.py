@@ -1,4 +1,4 @@
-"""Models on the Hugging Face Hub: fetched into its cache, and pushed. The only file of prediction that uses the network."""
+"""Downloads models from the Hugging Face Hub and pushes them. The only module of prediction that uses the network."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from anyner.storage.graph import FILES, INDEX, PARITY
 
 MODEL_FILES = (CONFIG, WEIGHTS, "tokenizer.json", "tokenizer_config.json", SHAPES, INDEX, FILES)
 """Patterns of the files that loading reads."""
-_TOLD = (METRICS, EPOCHS, RECIPE, PARITY, "training.svg")
-"""Of the files that only tell about a model. Nothing else of a folder is pushed."""
+_REPORTS = (METRICS, EPOCHS, RECIPE, PARITY, "training.svg")
+"""Patterns of the files that only describe a model. Beside these and the card, nothing of a folder is pushed."""
 _ID = re.compile(r"[\w-]+(\.[\w-]+)*/[\w.-]+")
 
 
@@ -26,12 +26,12 @@ def is_hub_id(name: str) -> bool:
 
 
 def download(name: str, revision: str | None = None) -> Path:
-    """The folder of a model in the hub's cache. Without network, the one that was fetched before."""
+    """The folder of a model in the hub's cache; offline, of the version downloaded before."""
     from huggingface_hub import snapshot_download  # slow to import
 
     try:
         return Path(snapshot_download(name, revision=revision, allow_patterns=list(MODEL_FILES)))
-    except Exception as error:  # the hub client raises many kinds, all with many lines
+    except Exception as error:  # the hub client raises many types, with messages of many lines
         of = f" at revision {revision}" if revision else ""
         raise AnynerError(
             f"{name}: no such folder, and it could not be downloaded from the Hugging Face Hub{of}: {first_line(error)}"
@@ -39,9 +39,9 @@ def download(name: str, revision: str | None = None) -> Path:
 
 
 def push(folder: Path, config: ModelConfig, name: str, *, added: Mapping[str, Any], private: bool) -> str:
-    """Uploads a model folder in one commit and gives its address. `added` are keys for the metadata of its card.
+    """Uploads a model folder in one commit and returns its URL. `added` are keys for the metadata of its card.
 
-    A new repository is private or public; one that is there stays as it is. Files of an older model that this one lacks go.
+    `private` applies to a new repository only. Files of an older model that this one lacks are deleted.
     """
     if not is_hub_id(name):
         raise AnynerError(f"a model on the Hugging Face Hub is named owner/name, got {name!r}")
@@ -51,7 +51,7 @@ def push(folder: Path, config: ModelConfig, name: str, *, added: Mapping[str, An
 
     own = folder / CARD
     card = with_metadata(own.read_text(encoding="utf-8") if own.is_file() else f"# {name}\n", added, metadata(config))
-    files = {path.name: path for pattern in (*MODEL_FILES, *_TOLD) for path in folder.glob(pattern)}
+    files = {path.name: path for pattern in (*MODEL_FILES, *_REPORTS) for path in folder.glob(pattern)}
     api = HfApi(library_name="anyner")
     try:
         api.create_repo(name, private=private, exist_ok=True)

@@ -1,4 +1,4 @@
-"""A model folder, a bundled model or a hub id -> `Recognizer`. Nothing but the hub form ever touches the network."""
+"""Loads a model folder, a bundled model or a hub id as a `Recognizer`. Only a hub id uses the network."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     import torch
 
 _LARGEST = {"head": 100_000, "encoder": 1_000_000, "text": 1_000_000, "options": 1_000}
-"""Of the numbers in a model's settings: options say how much is computed for each sentence, and a call may ask for more."""
-_LOOKED_AT = 4 << 20
+"""Largest numbers in a model's settings. Options decide how much is computed for each sentence; a call may set larger ones."""
+_CONFIG_START = 4 << 20
 
 
 def load(
@@ -37,19 +37,19 @@ def load(
     *,
     revision: str | None = None,
 ) -> Recognizer:
-    """The model in a folder, a bundled one by its name, or one from the hub by `owner/name`; on a GPU when there is one.
+    """Loads a model from a folder, a bundled one by name, or one from the hub by `owner/name`; on a GPU if there is one.
 
-    `runtime`: `torch`; `onnx`, the graph of the model on a CPU, which needs no torch and gives the same entities; `int8`, its
-    faster graph, which gives nearly the same; `auto`: onnx on a CPU where the folder has a graph, else torch. `threads` on a CPU:
-    OMP_NUM_THREADS unless given; without either onnx takes at most 4, torch all cores. `revision` of a model on the hub: a
-    branch, tag or commit.
+    `runtime`: `torch`; `onnx`, the graph of the model on a CPU, which needs no torch and gives the same entities; `int8`, a
+    faster graph, which gives nearly the same; `auto`: onnx on a CPU if the folder has a graph, otherwise torch. `threads` on a
+    CPU: OMP_NUM_THREADS by default; if that is not set, onnx uses at most 4 and torch all cores. `revision`: branch, tag or
+    commit of a model on the hub.
     """
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
-        raise AnynerError(f"threads: a number of at least 1, got {threads!r}")
+        raise AnynerError(f"threads: expected a number of at least 1, got {threads!r}")
     if precision not in get_args(Precision):
-        raise AnynerError(f"there is no precision {precision!r}: {', '.join(get_args(Precision))}")
+        raise AnynerError(f"precision: expected one of {', '.join(get_args(Precision))}, got {precision!r}")
     if runtime not in get_args(RuntimeName):
-        raise AnynerError(f"there is no runtime {runtime!r}: {', '.join(get_args(RuntimeName))}")
+        raise AnynerError(f"runtime: expected one of {', '.join(get_args(RuntimeName))}, got {runtime!r}")
     folder = find(name, revision)
     config, graph = read_config(folder), graph_of(folder) if runtime != "torch" else None
     on_cpu = (device is None or str(device) == "cpu") and precision != "bfloat16"
@@ -61,14 +61,14 @@ def load(
 
         return loaded_graph(folder, config, graph, threads, int8=int8)
     if not find_spec("torch") or not find_spec("transformers"):
-        why = "it has no graph" if graph is None else "the graph runs on a CPU in float32 alone"
-        raise AnynerError(f"{folder}: this model needs torch here, as {why}: pip install 'anyner[train]'")
+        why = "it has no graph" if graph is None else "its graph runs only on a CPU in float32"
+        raise AnynerError(f"{folder}: this model needs torch, because {why}: pip install 'anyner[train]'")
     from anyner.storage.torch_model import loaded
 
     if threads is not None:
         import torch
 
-        torch.set_num_threads(threads)  # of the whole process: torch has no others
+        torch.set_num_threads(threads)  # for the whole process: torch has no other setting
     return loaded(folder, config, device, precision)
 
 
@@ -80,12 +80,12 @@ def _check_onnx(folder: Path, graph: Graph | None, on_cpu: bool, int8: bool) -> 
     if int8 and not graph.int8:
         raise AnynerError(f"{folder}: no graph in int8: run anyner export {folder} --int8")
     if not on_cpu:
-        told = "int8 runs on a CPU" if int8 else "onnx runs on a CPU in float32"
-        raise AnynerError(f"the runtime {told}: leave out device and precision, or use the runtime torch")
+        limit = "int8 runs only on a CPU" if int8 else "onnx runs only on a CPU in float32"
+        raise AnynerError(f"the runtime {limit}: leave out device and precision, or use the runtime torch")
 
 
 def has_gpu() -> bool:
-    """Whether torch can use a GPU. Only where there is a driver of one is torch imported to know."""
+    """Whether torch can use a GPU. Imports torch only if a GPU driver is installed."""
     if "torch" not in sys.modules and not _has_driver():
         return False
     if not find_spec("torch"):
@@ -106,9 +106,9 @@ def _has_driver() -> bool:
 
 
 def find(name: str | Path, revision: str | None = None) -> Path:
-    """The folder a name stands for; a `revision` asks for one of the hub."""
+    """The folder of a model by its name; with a `revision`, one from the hub."""
     if not isinstance(name, str | Path):
-        raise AnynerError(f"a model is named by a folder, a bundled name or a hub id, not by {type(name).__name__}")
+        raise AnynerError(f"model: expected a folder, a bundled name or a hub id, got {type(name).__name__}")
     if revision is not None:
         if not isinstance(revision, str) or not is_hub_id(str(name)):
             raise AnynerError(f"{name}: a revision is a branch, tag or commit of a model on the hub, named owner/name")
@@ -127,16 +127,16 @@ def find(name: str | Path, revision: str | None = None) -> Path:
 
 
 def is_model_folder(folder: Path) -> bool:
-    """Whether a model of this package lies there: folders of other libraries have files of the same names."""
+    """Whether the folder holds a model of this package: other libraries use the same file names."""
     path = folder / CONFIG
     if not path.is_file() or not (folder / WEIGHTS).is_file():
         return False
     with path.open("rb") as file:
-        return b'"anyner_version"' in file.read(_LOOKED_AT)
+        return b'"anyner_version"' in file.read(_CONFIG_START)
 
 
 def copy_model(folder: Path, target: Path) -> None:
-    """The files of a model that loading reads; without its config, which comes last, there is no model."""
+    """Copies the files that loading reads. The config comes last: a folder without it is not a model."""
     if target.is_dir() and target.samefile(folder):
         return
     target.mkdir(parents=True, exist_ok=True)

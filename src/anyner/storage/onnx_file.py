@@ -1,4 +1,4 @@
-"""What an ONNX file takes from other files. Read from its bytes (protobuf), as prediction does without the onnx package."""
+"""The external tensors of an ONNX file. Read from its bytes (protobuf), as prediction does not need the onnx package."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _NESTED = {
     "training": {1: "graph", 2: "graph"},
     "tensor": {},
 }
-"""The messages that may hold tensors, by the numbers of their fields."""
+"""The messages that may hold tensors, by field number."""
 _NAME, _EXTERNAL_DATA, _LOCATION = 8, 13, 14
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _DEEPEST = 32
 
 
 def external_tensors(content: bytes, where: str) -> set[str]:
-    """The names of all tensors whose content is not in the file."""
+    """The names of all tensors whose data is not in the file."""
     try:
         return set(_external(memoryview(content), "model", 0))
     except (IndexError, UnicodeDecodeError, ValueError):
@@ -41,12 +41,12 @@ def _external(message: memoryview, kind: str, depth: int) -> Iterator[str]:
             outside |= field == _EXTERNAL_DATA or (field == _LOCATION and value != 0)
         elif field in _NESTED[kind] and isinstance(value, memoryview):
             yield from _external(value, _NESTED[kind][field], depth + 1)
-    if outside:  # of a field that is there several times readers take the last: here all count
+    if outside:  # readers take the last of a repeated field: here all count
         yield from names or [""]
 
 
 def _fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """The number of each field, and what it holds."""
+    """The number and the content of each field."""
     place = 0
     while place < len(message):
         tag, place = _varint(message, place)
@@ -68,7 +68,7 @@ def _fields(message: memoryview) -> Iterator[tuple[int, int | memoryview]]:
 
 
 def _varint(message: memoryview, place: int) -> tuple[int, int]:
-    """A number of 7 bits a byte, lowest first, and the place behind it."""
+    """A varint, 7 bits per byte, lowest first, and the offset after it."""
     value = shift = 0
     while True:
         byte = message[place]

@@ -1,4 +1,4 @@
-"""A model folder with a graph -> a recognizer that runs it without torch."""
+"""Loads a recognizer that runs the graph of a model folder, without torch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from anyner.storage.weights import INT8_COLUMNS, INT8_SCALES, Array, Weights, we
 
 
 def loaded(folder: Path, config: ModelConfig, graph: Graph, threads: int | None, *, int8: bool) -> Recognizer:
-    """`int8`: by the first step in int8, which the graph must have."""
+    """`int8`: with the first step in int8, which the graph must have."""
     path = weights_file(folder)
     head_type = numpy_head_class(config.architecture)
     head_config = head_config_of(config, folder)
@@ -46,7 +46,7 @@ def loaded(folder: Path, config: ModelConfig, graph: Graph, threads: int | None,
 
 
 def _weights(stored: Weights, names: dict[str, str], asked: tuple[str, ...], path: Path) -> dict[str, Array]:
-    """What a graph calls by these names; `names` are the stored ones of today's."""
+    """The weights that a graph requests by these names; `names` maps current names to stored ones."""
     taken: dict[str, Array] = {}
     for name in asked:
         ending = next((one for one in (TRANSPOSED, INT8_COLUMNS, INT8_SCALES) if name.endswith(one) and name not in names), "")

@@ -1,4 +1,4 @@
-"""Weights as they are to be stored: float32, bfloat16, or 8- and 4-bit rows with a scale for every few columns."""
+"""Weights in the form in which they are stored: float32, bfloat16, or 8- and 4-bit rows with a scale per group of columns."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from anyner.inference.config import WeightFormat
 from anyner.storage.weights import INT4, INT4_ZERO, INT8
 
 _SMALLEST_TABLE = 4096
-"""Smaller tables stay float32: their rows save next to nothing."""
+"""Smaller tables stay float32: quantizing them saves next to nothing."""
 _COLUMNS = 32
-"""Columns that share a scale. One for a whole row makes hidden states of BERT kinds wrong by twice as much: a few columns are far
-larger than the others."""
+"""Columns that share a scale. One scale per row doubles the error of the hidden states of BERT-like encoders: a few columns are
+far larger than the others."""
 
 
 def to_stored(weights: Mapping[str, Tensor], form: WeightFormat, embedding: str | None = None) -> dict[str, Tensor]:
-    """`embedding` names the encoder's table of pieces, half of a small encoder: in int8 models it has 4 bits a weight."""
+    """`embedding` names the encoder's token embedding, half of a small encoder: int8 models store it in 4 bits per weight."""
     stored: dict[str, Tensor] = {}
     for name, original in weights.items():
         weight = original.detach().cpu().contiguous()
@@ -35,7 +35,7 @@ def to_stored(weights: Mapping[str, Tensor], form: WeightFormat, embedding: str 
 
 
 def _rounded(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """The rows (..., n), and a scale for every `_COLUMNS` of them, (..., n / 32), or (..., 1) where n is no multiple."""
+    """The rows (..., n), and a scale for every `_COLUMNS` columns, (..., n / 32), or (..., 1) if n is not a multiple."""
     groups = weight.shape[-1] // _COLUMNS if weight.shape[-1] % _COLUMNS == 0 else 1
     grouped = weight.reshape(*weight.shape[:-1], groups, -1)  # (..., groups, columns)
     scale = grouped.abs().amax(-1, keepdim=True).clamp_min(1e-12) / 127  # (..., groups, 1)
@@ -43,9 +43,9 @@ def _rounded(weight: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def rounded_to_4_bits(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """The rows (..., n / 2), two columns a byte, and a scale for every `_COLUMNS`, (..., n / 32).
+    """The rows (..., n / 2), two columns per byte, and a scale for every `_COLUMNS` columns, (..., n / 32).
 
-    The largest number of a group becomes -8 whatever its sign, since there is no +8: the scale of half of the groups is negative.
+    The number of largest magnitude in a group becomes -8, since there is no +8: half of the scales are negative.
     """
     grouped = weight.reshape(*weight.shape[:-1], -1, _COLUMNS)  # (..., groups, columns)
     largest = grouped.gather(-1, grouped.abs().argmax(-1, keepdim=True))  # (..., groups, 1)

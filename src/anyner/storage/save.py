@@ -1,4 +1,4 @@
-"""A model folder: self-contained, no pickle, loads with the network cut off."""
+"""Saves a model folder: self-contained, without pickles, loadable offline."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from anyner.storage.weights import sha256_of
 
 
 def save(recognizer: Recognizer, folder: str | Path, weights: WeightFormat = "float32", *, overwrite: bool = False) -> Path:
-    """Writes config, weights and vocabulary. Cut short at any moment it leaves the old model, the new one, or none."""
+    """Writes config, weights and vocabulary. If interrupted, it leaves the old model, the new one, or none."""
     target = Path(folder)
     if (target / CONFIG).exists() and not overwrite:
         raise AnynerError(f"{target} already holds a model: choose another folder, or overwrite=True")
@@ -43,7 +43,7 @@ def save(recognizer: Recognizer, folder: str | Path, weights: WeightFormat = "fl
         with room_for(target / CONFIG):
             write_text(new / CONFIG, config.model_dump_json(indent=2) + "\n")
         remove_graph(target)
-        (target / CONFIG).unlink(missing_ok=True)  # without it there is no model: no other weights can go with the old one
+        (target / CONFIG).unlink(missing_ok=True)  # without it there is no model: the old config never meets the new weights
         for file in (*written, new / CONFIG):
             file.replace(target / file.name)
     return target

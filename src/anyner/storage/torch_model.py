@@ -1,4 +1,4 @@
-"""A model folder -> the model in torch."""
+"""Loads the torch model of a model folder."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _LONGEST_NAME = 300
 _FILLING = frozenset(
     {"normal_", "uniform_", "trunc_normal_", "kaiming_normal_", "kaiming_uniform_", "xavier_normal_", "xavier_uniform_"}
 )
-"""By name: they are methods of tensors, functions of torch.nn.init, and what transformers puts in place of these."""
+"""By name: they are methods of tensors, functions of torch.nn.init, and the replacements of these by transformers."""
 
 
 class Unfilled(TorchFunctionMode):
-    """Inside, tensors that would be filled with random numbers stay as they are: only for weights that are all replaced.
+    """A context that skips the random initialization of tensors: only for weights that are all replaced.
 
     Drawing random weights takes longer than reading the stored ones.
     """
@@ -48,7 +48,7 @@ class Unfilled(TorchFunctionMode):
 
 
 def loaded(folder: Path, config: ModelConfig, device: str | torch.device | None, precision: Precision) -> Recognizer:
-    """The model of a folder, on a GPU when there is one."""
+    """The model of a folder, on a GPU if there is one."""
     where = usable_device(device)
     model, vocabulary = model_in(folder, config), PieceVocabulary.load(folder)
     vocabulary.check_fits(model.encoder.tables.tokens.num_embeddings, str(folder))
@@ -60,21 +60,21 @@ def usable_device(named: str | torch.device | None) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         return torch.empty(0, device=named).device
-    except (RuntimeError, AssertionError) as error:  # an AssertionError is what a torch without CUDA raises
-        raise AnynerError(f"device {str(named)!r} cannot be used: {first_line(error)}") from None
+    except (RuntimeError, AssertionError) as error:  # torch without CUDA raises an AssertionError
+        raise AnynerError(f"cannot use device {str(named)!r}: {first_line(error)}") from None
 
 
 def model_in(folder: Path, config: ModelConfig) -> NerModel:
-    """Built only as large as the stored weights are, compared with them by name and shape, and then filled."""
+    """Builds the model, no larger than the stored weights, compares names and shapes, and then copies the weights."""
     path = weights_file(folder)
     file = Weights(path)
     names = {current_name(config.architecture, name): name for name in file}
     stored = {name: file.shapes[own] for name, own in names.items()}
     model = _built(config, folder, budget_of(stored.values()))
-    wanted = {name: tuple(weight.shape) for name, weight in model.state_dict().items()}
-    for name in (*wanted, *stored):
-        if stored.get(name) != wanted.get(name):
-            raise AnynerError(f"{path}: does not fit {CONFIG}: {_difference(name, stored.get(name), wanted.get(name))}")
+    expected = {name: tuple(weight.shape) for name, weight in model.state_dict().items()}
+    for name in (*expected, *stored):
+        if stored.get(name) != expected.get(name):
+            raise AnynerError(f"{path}: does not fit {CONFIG}: {_difference(name, stored.get(name), expected.get(name))}")
     file.check(config.weights_sha256)
     for name, own in model.state_dict().items():
         weight = file[names[name]]
@@ -84,10 +84,10 @@ def model_in(folder: Path, config: ModelConfig) -> NerModel:
     return model
 
 
-def _difference(name: str, stored: tuple[int, ...] | None, wanted: tuple[int, ...] | None) -> str:
-    if stored is None or wanted is None:
+def _difference(name: str, stored: tuple[int, ...] | None, expected: tuple[int, ...] | None) -> str:
+    if stored is None or expected is None:
         return f"{printable(name[:_LONGEST_NAME])} is {'missing' if stored is None else 'unexpected'}"
-    return f"size mismatch for {name}: {list(stored)} is stored, not {list(wanted)}"
+    return f"size mismatch for {name}: expected {list(expected)}, got {list(stored)}"
 
 
 def _built(config: ModelConfig, folder: Path, budget: Budget) -> NerModel:
@@ -108,4 +108,4 @@ def _built(config: ModelConfig, folder: Path, budget: Budget) -> NerModel:
     except Exception as error:  # every encoder checks its settings in its own way
         if part == "head" and isinstance(error, AssertionError):  # settings that a training fills in
             raise AnynerError(f"{path}: 'head' lacks settings that every trained model has") from None
-        raise AnynerError(f"{path}: {part!r}: no {_PARTS[part]} can be built: {first_line(error)}") from None
+        raise AnynerError(f"{path}: {part!r}: cannot build the {_PARTS[part]}: {first_line(error)}") from None

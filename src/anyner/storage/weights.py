@@ -21,9 +21,9 @@ Array = NDArray[Any]
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
 INT8_COLUMNS, INT8_SCALES = ".int8_columns", ".int8_scales"
-"""Endings of the names of a weight that a graph multiplies in int8."""
+"""Suffixes of the names of a weight that a graph multiplies in int8."""
 _LARGEST_COLUMN = 96
-"""Of the whole numbers of a column that a graph multiplies in int8: see `export/int8.py`."""
+"""Largest integer in a column that a graph multiplies in int8: see `export/int8.py`."""
 _TYPES = {
     "F32": "<f4",
     "F16": "<f2",
@@ -37,22 +37,22 @@ _TYPES = {
     "BOOL": "?",
 }
 _LARGEST_SCALE = 1e36
-"""Times 127 it is still a float32."""
+"""Times 127, it still fits in a float32."""
 INT4_ZERO = 8
-"""4-bit numbers from -8 to 7 are stored with this added."""
+"""Zero point: 4-bit numbers from -8 to 7 are stored with this added."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """A weight in whole numbers: its rows, and a scale (..., groups) for every few columns of them."""
+    """A quantized weight: integer rows, and a scale (..., groups) for each group of columns."""
 
     rows: str
     scale: str
-    """Endings of the names of both."""
+    """Suffixes of the names of both."""
     in_a_byte: int
 
     def whole(self, rows: Array, scale: Array) -> Floats:
-        """(..., n) from the rows as they are stored; each column times the scale that it shares with its neighbours."""
+        """The dequantized weight (..., n), from the rows as they are stored: each column times the scale of its group."""
         if self.in_a_byte == 2:  # the even column is in the lower half of a byte
             both = rows.astype(np.uint8, copy=False)
             halves = np.stack((both & 15, both >> 4), axis=-1)  # (..., n / 2, 2)
@@ -69,19 +69,19 @@ INT8, INT4 = Packing(".int8_rows", ".int8_scale", 1), Packing(".int4_rows", ".in
 def weights_file(folder: Path) -> Path:
     path = folder / WEIGHTS
     if not path.is_file():
-        raise AnynerError(f"{folder}: no {WEIGHTS} (weights in other forms, pickles above all, are never read)")
+        raise AnynerError(f"{folder}: no {WEIGHTS} (weights in other formats, such as pickles, are never read)")
     return path
 
 
 class Weights(Mapping[str, Array]):
-    """The weights of a file by name, each read when it is asked for: float32 whatever it is stored as, whole numbers as they are.
+    """The weights of a file by name, read on access: floats as float32 whatever they are stored as, integers unchanged.
 
-    So that there need never be more than one of them in memory twice.
+    No more than one of them needs to be in memory twice.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        stored = stored_shapes(path)  # refuses what is not a whole file of known types
+        stored = stored_shapes(path)  # refuses incomplete files and unknown types
         self.shapes = whole_shapes(stored, str(path))
         try:
             with path.open("rb") as file:
@@ -92,7 +92,7 @@ class Weights(Mapping[str, Array]):
             raise AnynerError(f"{path}: cannot be read: {error.strerror}") from None
 
     def check(self, expected: str | None) -> None:
-        """Refuses a file that has another sha256 than the expected one, if that is known."""
+        """Refuses a file whose sha256 is not the expected one, if that is known."""
         if expected is not None and sha256_of(self._path) != expected:
             raise AnynerError(f"{self._path}: not the file that {CONFIG} was saved with, or damaged: its sha256 differs")
 
@@ -110,13 +110,13 @@ class Weights(Mapping[str, Array]):
         return whole.astype(np.float32, copy=False) if whole.dtype.kind == "f" else whole
 
     def columns(self, name: str) -> tuple[NDArray[np.int8], Floats]:
-        """A table (N, K) for products in int8: its transpose (K, N) in whole numbers, and a scale (N,) for each column."""
+        """A table (N, K) for int8 matrix products: its transpose (K, N) in int8, and a scale for each column (N,)."""
         table = self[name].T  # (K, N)
         scales = np.maximum(np.abs(table).max(0), 1e-12) / _LARGEST_COLUMN  # (N,)
         return np.ascontiguousarray(np.rint(table / scales).astype(np.int8)), scales
 
     def rows(self, name: str) -> Callable[[Integers], Floats]:
-        """The rows of a table by their numbers. The table stays in the file: a text needs few rows of it."""
+        """Looks up rows of a table by index. The table stays in the file: a text needs few of its rows."""
         packing = self._packing(name)
         if packing is not None:
             packed, scale = self._mapped(name + packing.rows), self._stored(name + packing.scale)
@@ -148,8 +148,8 @@ class Weights(Mapping[str, Array]):
     def _check_finite(self, name: str, kept: Array, *, packed: bool) -> None:
         largest = _LARGEST_SCALE if packed else np.inf
         if kept.dtype.kind == "f" and kept.size and not (-largest < kept.min() and kept.max() < largest):
-            told = "the training went wrong, or the file is damaged"
-            raise AnynerError(f"{self._path}: {name} holds values that are not finite: {told}")
+            cause = "the training diverged, or the file is damaged"
+            raise AnynerError(f"{self._path}: {name} holds values that are not finite: {cause}")
 
 
 def whole_shapes(stored: Mapping[str, tuple[int, ...]], where: str) -> dict[str, tuple[int, ...]]:

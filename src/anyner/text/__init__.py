@@ -1,1 +1,1 @@
-"""Words, windows, and the way between characters and words."""
+"""Words, windows, and alignment of characters and words."""

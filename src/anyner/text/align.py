@@ -23,7 +23,7 @@ class WordEntity:
 
     @classmethod
     def of_words(cls, label: str, words: Sequence[int], score: float | None = None) -> WordEntity:
-        """From the indices of its words, in order: neighbours become one fragment."""
+        """From the indices of its words, in order: adjacent words form one fragment."""
         return cls(label, canonical_fragments([(word, word + 1) for word in words]), score)
 
     @property
@@ -82,7 +82,7 @@ def to_words(entities: Iterable[Entity], starts: Sequence[int], ends: Sequence[i
             misaligned.append(Misalignment(entity, None))
             continue
         in_words = WordEntity(entity.label, canonical_fragments(spans), entity.score)
-        # Given words may leave characters out: fragments apart in characters can then be neighbours in words.
+        # Given words may leave characters out: fragments separated in characters can then be adjacent in words.
         if not exact or len(in_words.fragments) < len(entity.fragments):
             misaligned.append(Misalignment(entity, in_words))
         found.setdefault((in_words.label, in_words.fragments), in_words)

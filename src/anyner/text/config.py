@@ -1,4 +1,4 @@
-"""How raw text becomes words and windows; saved with the model, because a model must see the words it was trained on."""
+"""How raw text becomes words and windows; saved with the model, which must see text split as in training."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from anyner.text.words import SplitterName
 
 class TextConfig(Settings):
     splitter: SplitterName = "unicode"
-    """How raw text is cut into words."""
+    """Splits raw text into words."""
     words: Literal["split", "given"] = by_rule("split")
-    """`given`: keep the words of a corpus in words, and cut raw text with the splitter; `split`: cut all text with it."""
+    """`given`: keep the words of a corpus that has words, split only raw text; `split`: split every text."""
     window: int | None = Field(default=None, ge=16)
-    """Most pieces the encoder reads at once, special ones included; default: the encoder's limit, at most 512."""
+    """Maximum number of pieces in a window, special ones included; default: the encoder's maximum, at most 512."""
     context: int = Field(default=0, ge=0)
-    """Neighbouring sentences read on each side, for documents with `doc` and `sentence`."""
+    """Number of neighbouring sentences read on each side, for documents with `doc` and `sentence`."""

@@ -15,9 +15,9 @@ _NARROWEST, _WIDEST = 40, 120
 
 
 def line_starts(text: str) -> list[int]:
-    """Characters at which lines begin, except the first. A wrapped paragraph is one line.
+    """Offsets at which lines begin, except the first. A wrapped paragraph is one line.
 
-    A line was wrapped if the next line's first word would not have fitted into the longest line.
+    A paragraph counts as wrapped if no line has room for the next line's first word within the longest line's width.
 
     >>> line_starts("Shopping list\\nmilk\\nbread")
     [14, 19]
@@ -52,7 +52,7 @@ def _paragraphs(text: str, lines: Sequence[Fragment]) -> list[list[Fragment]]:
 
 
 class LineStarts:
-    """Says which words of a text, asked in order, begin a line."""
+    """Tells which words of a text begin a line; words must come in order."""
 
     def __init__(self, text: str) -> None:
         self._starts, self._next = line_starts(text), 0

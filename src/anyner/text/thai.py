@@ -1,4 +1,4 @@
-"""Thai, which has no blanks between words, cut by a dictionary."""
+"""Thai word segmentation with a dictionary: Thai has no spaces between words."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator
 from anyner.errors import AnynerError
 
 _RUN = re.compile("[\u0e01-\u0e3a\u0e40-\u0e4e]+")
-"""Letters, vowel signs and tone marks; digits and punctuation are no part of a Thai word."""
+"""Letters, vowel signs and tone marks; digits and punctuation are not part of a Thai word."""
 _ENGINE = "newmm-safe"
-"""Longest words of the dictionary first, in linear time on ambiguous text, too."""
+"""Dictionary-based maximal matching, in linear time even on ambiguous text."""
 
 
 def cut_by_dictionary(text: str, spans: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """The spans, with every run of Thai in them cut into its words.
+    """The spans, with every run of Thai in them split into words.
 
     >>> text = "ไปกรุงเทพมหานคร 2 วัน"
     >>> [text[start:end] for start, end in cut_by_dictionary(text, [(0, 15), (16, 17), (18, 21)])]
@@ -39,4 +39,4 @@ def _words(run: str) -> list[str]:
     except ModuleNotFoundError:
         raise AnynerError("the splitter thai needs PyThaiNLP, which is not installed: pip install 'anyner[thai]'") from None
     words = [word for word in word_tokenize(run, engine=_ENGINE, join_broken_num=False) if word]
-    return words if "".join(words) == run else [run]  # nothing may be lost
+    return words if "".join(words) == run else [run]  # no character may be lost

@@ -1,6 +1,6 @@
-"""Documents of any length are cut into overlapping windows that fit the encoder, and the windows' entities are merged.
+"""Documents of any length are split into overlapping windows that fit the encoder, and the windows' entities are merged.
 
-Cutting is lazy: the words of a document of a million words are never held all at once.
+Windows are built lazily: the words of a long document are never all in memory.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from anyner.text.words import SplitterName, iterate_words
 
 Pieces = tuple[int, ...]
 PieceCutter = Callable[[Sequence[str]], list[Pieces]]
-"""Gives the pieces of each word; every word has at least one."""
+"""Returns the pieces of each word; every word has at least one."""
 _CHUNK = 4096
 _SHARED_WORDS = 48
 """Words that two neighbouring windows of a long document share."""
 _MOST_CONTEXT = 96
-"""Most pieces of context on each side; the farthest words are cut."""
+"""Maximum number of pieces of context on each side; the farthest words are dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Window:
     """The stretch of a document that goes through the encoder at once."""
 
     document: int
-    """Number of the document in its run."""
+    """Number that identifies the document among those read together."""
     first_word: int
     """Index, in the document, of this window's first word."""
     starts: list[int]
@@ -58,11 +58,11 @@ class Window:
 
     @property
     def content_key(self) -> int:
-        """64 bits that depend on the words alone: the seed of everything random that happens to this window."""
+        """A 64-bit hash of the words: the seed of all randomness for this window."""
         return int.from_bytes(blake2b("\x1f".join(self.words).encode(), digest_size=8).digest(), "little")
 
     def part(self, first: int, stop: int) -> Window:
-        """The words from `first` to `stop` alone."""
+        """The window of the words from `first` to `stop`."""
         return replace(
             self,
             **{name: getattr(self, name)[first:stop] for name in _PER_WORD},
@@ -105,7 +105,7 @@ def words_of(document: Document, text: TextConfig) -> Iterator[Fragment]:
 def windows_of(document: Document, number: int, text: TextConfig, budget: int, cut: PieceCutter) -> Iterator[Window]:
     """Windows of at most `budget` pieces, in order, each sharing words with the next. An empty text gives none."""
     words = words_of(document, text)
-    held = _Held(document, number)
+    held = _HeldWords(document, number)
     lines = LineStarts(document.text)
     while chunk := list(islice(words, _CHUNK)):
         strings = [document.text[start:end] for start, end in chunk]
@@ -128,7 +128,7 @@ def windows_of(document: Document, number: int, text: TextConfig, budget: int, c
 
 
 _Word = tuple[Fragment, str, Pieces, bool]
-"""Where it stands, the word, its pieces, and whether it begins a line."""
+"""Position, word, pieces, and whether the word begins a line."""
 
 
 def _size(words: Sequence[_Word]) -> int:
@@ -136,7 +136,7 @@ def _size(words: Sequence[_Word]) -> int:
     return sum(len(pieces) + begins for _, _, pieces, begins in words)
 
 
-class _Held:
+class _HeldWords:
     """The words read so far that are not yet in a finished window."""
 
     def __init__(self, document: Document, number: int) -> None:
@@ -145,9 +145,9 @@ class _Held:
         self.words: list[_Word] = []
 
     def keep(self, room: int) -> None:
-        """Drops all but the last words, which the next window shares, or fewer if those would leave no room for the next word.
+        """Keeps only the last words, which the next window shares; fewer if they would leave no room for the next word.
 
-        At most half of the window is kept, or words of many pieces would be read again in every window.
+        At most half of the window is kept: otherwise words of many pieces would be read again in every window.
         """
         kept = min(_SHARED_WORDS, len(self.words) - 1)
         room = min(room, self.size // 2)
@@ -173,12 +173,12 @@ class _Held:
 
 
 def _splitter_of_neighbours(document: Document, text: TextConfig) -> SplitterName:
-    """Given words are separated by blanks in the neighbouring texts as well."""
+    """Where words are given, neighbouring texts are split at white space as well."""
     return "whitespace" if text.words == "given" and document.words is not None else text.splitter
 
 
 def _context(context: str, splitter: SplitterName, cut: PieceCutter, room: int, last: bool) -> Pieces:
-    """The pieces of the nearest words of a neighbouring text; when there is no room for all, the farthest words are left out."""
+    """The pieces of the nearest words of a neighbouring text, as many as there is room for."""
     if not context or room <= 0:
         return ()
     pieces = cut(_words_in(context, splitter))
@@ -191,16 +191,16 @@ def _context(context: str, splitter: SplitterName, cut: PieceCutter, room: int, 
 
 @lru_cache(maxsize=64)
 def _words_in(context: str, splitter: SplitterName) -> tuple[str, ...]:
-    """Cached: a sentence is context for its neighbours on both sides, which are cut soon after each other."""
+    """Cached: a sentence is context for its neighbours on both sides, which are read soon after each other."""
     return tuple(context[start:end] for start, end in iterate_words(context, splitter))
 
 
 class WindowMerger:
-    """Merges the entities of one document's windows where overlapping windows disagree.
+    """Merges the entities of one document's windows, which may disagree where they overlap.
 
-    The border between two neighbouring windows is the middle of the words they share. The window on whose side an entity's middle
-    lies decides whether it is one; it sees the entity whole. The overlap policy then applies across windows. Entities that no
-    later window can touch are resolved at once, so little is held besides the result.
+    The border between two neighbouring windows is the middle of the words they share. An entity is taken only from the window
+    on whose side its middle lies, which sees it whole. The overlap policy then applies across windows. Entities that no later
+    window can affect are resolved at once, so little is held besides the result.
     """
 
     def __init__(self, policy: Policy) -> None:
@@ -208,14 +208,14 @@ class WindowMerger:
         self._windows = 0
         self.words = 0
         """Words of the document up to the end of the last window."""
-        self._newest: list[tuple[int, Entity]] = []  # the last window's entities with their middles, until the next one comes
-        self._chain: list[Entity] = []  # those that start before the last window, each meeting another up to `_reach`
+        self._newest: list[tuple[int, Entity]] = []  # the last window's entities with their middles, until the next window
+        self._chain: list[Entity] = []  # entities that start before the last window, a chain of overlaps that ends at `_reach`
         self._reach = 0
-        self._open: list[Entity] = []  # those after them that a later window's entities may still meet
+        self._open: list[Entity] = []  # later entities that those of a later window may still overlap
         self._settled: list[Entity] = []
 
     def add(self, window: Window, entities: Iterable[WordEntity]) -> None:
-        """Takes the next window of the document, in order."""
+        """Adds the next window of the document; windows must come in order."""
         cut = 0
         if self._windows:
             cut = (window.first_word + self.words) // 2
@@ -232,7 +232,7 @@ class WindowMerger:
     def _settle(self, horizon: int) -> None:
         """Applies the policy to all chains of overlapping entities that end before the next window starts.
 
-        A chain may be as long as the document, so it is not walked again: only how far it reaches matters later.
+        A chain may be as long as the document, so it is not scanned again: only its end matters later.
         """
         self._open.sort(key=attrgetter("start"))
         taken = 0
@@ -253,7 +253,7 @@ class WindowMerger:
         self._chain = []
 
     def entities(self) -> list[Entity]:
-        """All entities, when every window has been added."""
+        """All entities, once every window has been added."""
         last = [entity for _, entity in self._newest]
         if self._windows <= 1:
             return last

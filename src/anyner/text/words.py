@@ -3,13 +3,13 @@
 Every splitter covers every character that is not white space (`str.isspace`) with exactly one word; words come in
 order, are never empty and never hold white space. Each is one compiled pattern that runs in linear time.
 
-`unicode`     the default. Punctuation is cut off, but kept inside: IL-2, T-cell, 4.1, 1,000, U.S., don't, O'Neill,
-              URLs, e-mail addresses, @mentions, #hashtags. Possessive 's and elided articles (l', dell') are words
-              of their own, so that the name beside them is one too. Invisible characters cut no word in two.
-              Han and Kana have no blanks: one word a character. Hangul, Thai and the rest stay whole runs.
-`cjk`         as `unicode`, and all other scripts without blanks between words are cut too: Hangul with one word a
-              syllable, Thai, Lao, Khmer and Burmese with one a character and its marks.
-`thai`        as `unicode`, and Thai is cut by the dictionary of PyThaiNLP (extra `thai`).
+`unicode`     the default. Punctuation is split off, but kept inside words: IL-2, T-cell, 4.1, 1,000, U.S., don't,
+              O'Neill, URLs, e-mail addresses, @mentions, #hashtags. Possessive 's and elided articles (l', dell') are
+              separate words, and so is the name beside them. Invisible characters do not split a word.
+              Han and Kana have no spaces: each character is a word. Runs of Hangul, Thai and other scripts stay whole.
+`cjk`         as `unicode`, but also splits other scripts: Hangul into syllables; Thai, Lao, Khmer and Burmese into
+              characters with their marks.
+`thai`        as `unicode`, but splits Thai with the dictionary of PyThaiNLP (extra `thai`).
 `whitespace`  maximal runs without white space.
 """
 
@@ -26,7 +26,7 @@ from anyner.text.thai import cut_by_dictionary
 
 SplitterName = Literal["unicode", "whitespace", "cjk", "thai"]
 
-# Insides of character classes.
+# Contents of character classes.
 # Radicals, numerals, iteration marks, Hiragana, Katakana without its middle dot U+30FB, Bopomofo, Han.
 _HAN_AND_KANA = (
     r"\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035\u3038-\u303c\u3041-\u3096\u309b-\u309f\u30a1-\u30fa"
@@ -42,8 +42,8 @@ _LETTERS_ABOVE = r"\U00010000-\U0001afef\U0001b170-\U0001cfff\U0001d400-\U0001d7
 _EXTENDING = r"\uff9e-\uff9f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\U000e0100-\U000e01ef"
 _EMOJI = r"\u2190-\u2bff\U0001f000-\U0001f3fa\U0001f400-\U0001faff"
 _JOINING = "_\u00ad\u200c\u200d"
-# Thai, Lao, Tibetan, Burmese, Khmer and their neighbours have no blanks either: there a zero-width space does part two words.
-_WITHOUT_BLANKS = r"\u0e00-\u109f\u1780-\u17ff\u1950-\u19ff\u1a20-\u1aaf\u1b00-\u1b7f\ua980-\ua9ff\uaa60-\uaadf"
+# Thai, Lao, Tibetan, Burmese, Khmer and related scripts have no spaces either: there a zero-width space does separate words.
+_WITHOUT_SPACES = r"\u0e00-\u109f\u1780-\u17ff\u1950-\u19ff\u1a20-\u1aaf\u1b00-\u1b7f\ua980-\ua9ff\uaa60-\uaadf"
 
 
 def iterate_words(text: str, splitter: SplitterName) -> Iterator[tuple[int, int]]:
@@ -64,10 +64,10 @@ def _pattern(splitter: SplitterName) -> re.Pattern[str]:
 
 
 def _punctuation_cutting(cut_all: bool) -> re.Pattern[str]:
-    """The pattern of one word: the first alternative that fits wins, the last takes any character that is left."""
+    """The pattern of one word: the first alternative that matches wins, the last matches any remaining character."""
     basic_plane = "".join(map(chr, range(0x10000)))
-    without_blanks = _ranged(filter(str.isalpha, re.findall(f"[{_WITHOUT_BLANKS}]", basic_plane)))
-    alone = _HAN_AND_KANA + (_HANGUL_SYLLABLES + without_blanks if cut_all else "")
+    without_spaces = _ranged(filter(str.isalpha, re.findall(f"[{_WITHOUT_SPACES}]", basic_plane)))
+    alone = _HAN_AND_KANA + (_HANGUL_SYLLABLES + without_spaces if cut_all else "")
     jamo = _HANGUL_LEADING + _HANGUL_FOLLOWING if cut_all else ""
     inner = _word_characters(re.sub(f"[{alone}{jamo}]", "", basic_plane))
     extending = f"[{_EXTENDING}{_ranged(filter(_is_mark, basic_plane))}]*+"
@@ -98,13 +98,13 @@ _ELIDED = r"(?:[CDJLMNSTcdjlmnst]|[Qq]u|[DNSdns][aeu]ll|[Aa]ll|[Uu]n)['’](?=[^
 _POSSESSIVE = r"(?<=[\w.])['’][sS]\b"
 _REPEATED = r"([-.=*~+!?#…—–])\1*+"
 # Zero-width spaces, word joiners and byte order marks, which may stand inside a word but neither begin nor end one.
-_INVISIBLE = rf"(?:[\u2060\ufeff]|(?<![{_WITHOUT_BLANKS}])\u200b)++"
-# What may join two runs of one word. Not a period before a capital: a blank was forgotten in "the end.The next".
+_INVISIBLE = rf"(?:[\u2060\ufeff]|(?<![{_WITHOUT_SPACES}])\u200b)++"
+# What may join two runs into one word. Not a period before a capital: "the end.The next" lacks a space.
 _JOINT = r"(?:[-－‐‑·״׳]|['’](?![sS]\b)|\.(?!(?<=[a-zß-öø-ÿ]{2}\.)[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ])|(?<=\d)[,:](?=\d))"
 
 
 def _web_address(inner: str, alone: str) -> str:
-    """A URL without the punctuation that ends a sentence; brackets belong to it when they close inside it."""
+    """A URL without sentence-final punctuation; brackets belong to it if they close inside it."""
     scheme = r"(?:(?:[Hh][Tt][Tt][Pp][Ss]?|[Ff][Tt][Pp])://|[Ww]{3}\.)"
     ending = rf"[{inner}/=&%~#@+$*-]"
     return rf"{scheme}(?=[\w\[])(?:{ending}++|\([^\s()<>\"{alone}]*+\)|[.,;:!?'\[\]|]++(?={ending}))++"
@@ -117,7 +117,7 @@ def _abbreviation(alone: str) -> str:
 
 
 def _word_characters(basic_plane: str) -> str:
-    """The inside of a character class: letters, digits, marks, and what joins them invisibly."""
+    """Contents of a character class: letters, digits, marks and invisible joiners."""
     return _JOINING + _ranged(c for c in basic_plane if c.isalnum() or _is_mark(c)) + _LETTERS_ABOVE
 
 
@@ -126,7 +126,7 @@ def _is_mark(character: str) -> bool:
 
 
 def _ranged(characters: Iterable[str]) -> str:
-    """Characters in code order as the ranges of a character class."""
+    """Characters, sorted by code point, as ranges of a character class."""
     ranges: list[tuple[int, int]] = []
     for code in map(ord, characters):
         if ranges and code == ranges[-1][1] + 1:

@@ -1,6 +1,6 @@
-"""What a recipe leaves open is chosen from the corpus, by the rules below; the choices become plain keys of the recipe.
+"""Settings that a recipe leaves open are chosen from the corpus by the rules below, and become plain keys of the recipe.
 
-They were chosen on dev of many corpora at once (docs/training.md). A head has its own rules in `fitted`.
+The rules were tuned on the dev sets of many corpora at once (docs/training.md). A head has rules of its own in `fitted`.
 """
 
 from __future__ import annotations
@@ -17,45 +17,45 @@ from anyner.training.data.splits import Corpora
 from anyner.training.encoder import encoder_width, is_uncased
 
 HELD_OUT = 0.1
-"""Share of train that becomes dev where there is none."""
+"""Share of train that is held out if there is no dev file."""
 AUGMENTATION = 0.3
-"""New sentences with coordinated entities, where some are discontinuous."""
+"""`data.augmentation` for corpora with discontinuous entities."""
 OVERSAMPLED = 3
-"""Times that a sentence with a discontinuous entity is seen in an epoch."""
+"""`data.oversample_discontinuous` for the same corpora."""
 WORD_SHAPES = 32
-"""Width of the embedding of word shapes, where the encoder does not see capitals."""
+"""Width of the word shape embedding for uncased encoders."""
 BATCH_SHARE, BATCHES = 1 / 200, (8, 32)
-"""Sentences of a batch: so many of the training sentences, within bounds."""
-TOKENS_A_SENTENCE = 256
-"""Room in a batch for so many pieces of each of its sentences."""
-ENCODER_LR, OF_BATCH, OF_WIDTH, OF_STEPS = 1.2e-4, 32, 384, 1600
-"""Learning rate of a pretrained encoder of this width with this batch, in at least so many steps. It grows with the root of the
-batch, and shrinks with the width; it is greater where steps are fewer."""
-MOST_OF_FEW_STEPS = 2.0
-"""Times the rate that it is then at most."""
+"""Sentences per batch: this share of the training documents, within these bounds."""
+TOKENS_PER_SENTENCE = 256
+"""`training.batch_tokens` for each sentence of a batch."""
+REFERENCE_LR, REFERENCE_BATCH, REFERENCE_WIDTH, REFERENCE_STEPS = 1.2e-4, 32, 384, 1600
+"""Learning rate of a pretrained encoder with this batch size, hidden size and at least this many steps. It is proportional to the
+square root of the batch size and to 1 / hidden size; fewer steps raise it."""
+MAX_LR_FACTOR = 2.0
+"""Fewer steps raise the learning rate by at most this factor."""
 SCRATCH_LRS = (1e-3, 2e-3)
-"""Of an encoder that is trained from scratch, and of a head on it."""
+"""Learning rates of an encoder trained from scratch and of a head on it."""
 WORD_DROPOUT, SCRATCH_WORD_DROPOUT = 0.1, 0.3
 AVERAGED = 0.1
-"""Share of the epochs, the last ones, whose weights are averaged."""
+"""Share of the epochs, the last ones, over which the weights are averaged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Where the qualities differ."""
+    """The rules in which the qualities differ."""
 
     epochs: int
     least_steps: int
-    """More epochs where these would be fewer steps."""
+    """More epochs are trained if these would be fewer steps."""
     adversarial: float = 0.0
-    """Step of adversarial training where some entities are discontinuous: it takes twice as long, and finds more of them."""
+    """`training.adversarial` for corpora with discontinuous entities: slower training, but more of them are found."""
     most_dev: int | None = None
-    """Dev documents that are scored, where there are more."""
+    """Approximate maximum number of dev documents that are scored; None: all."""
     most_scored: int = 20
-    """Epochs after which dev is scored, evenly spread."""
+    """Maximum number of epochs after which dev is scored, evenly spread."""
 
 
-STANDARD = Rules(epochs=10, least_steps=OF_STEPS, adversarial=0.5)
+STANDARD = Rules(epochs=10, least_steps=REFERENCE_STEPS, adversarial=0.5)
 FAST = Rules(epochs=4, least_steps=600, most_dev=500, most_scored=2)
 
 
@@ -64,18 +64,18 @@ def completed(recipe: Recipe, corpora: Corpora, rules: Rules = STANDARD) -> Reci
     return recipe.with_keys(choices(recipe, corpora, rules))
 
 
-def told(given: Recipe, recipe: Recipe) -> str:
-    """What was chosen for a recipe, in one line; empty if nothing was."""
+def choices_line(given: Recipe, recipe: Recipe) -> str:
+    """One line with the values chosen for the keys that `given` leaves open; empty if there are none."""
     chosen = {key: attrgetter(key)(recipe) for key in open_keys(given)}
-    worth_telling = {key: value for key, value in chosen.items() if value is False or (value and value is not True)}
+    shown = {key: value for key, value in chosen.items() if value is False or (value and value is not True)}
     if recipe.data.oversample_discontinuous == 1:
-        worth_telling.pop("data.oversample_discontinuous", None)
-    listed = [f"{key}={f'{value:g}' if isinstance(value, float) else value}" for key, value in worth_telling.items()]
+        shown.pop("data.oversample_discontinuous", None)
+    listed = [f"{key}={f'{value:g}' if isinstance(value, float) else value}" for key, value in shown.items()]
     return f"chosen from the corpus (--set KEY=VALUE changes it): {', '.join(listed)}" if listed else ""
 
 
 def choices(recipe: Recipe, corpora: Corpora, rules: Rules = STANDARD) -> dict[str, Any]:
-    """By dotted key: a value for what the recipe leaves open."""
+    """Values, by dotted key, for what the recipe leaves open."""
     train, is_open = corpora.train.documents, set(open_keys(recipe))
     discontinuous = any(entity.discontinuous for document in train for entity in document.entities)
     chosen: dict[str, Any] = {}
@@ -94,7 +94,7 @@ def choices(recipe: Recipe, corpora: Corpora, rules: Rules = STANDARD) -> dict[s
     batch = min(max(round(len(train) * BATCH_SHARE), BATCHES[0]), BATCHES[1])
     choose("training.batch_sentences", batch)
     batch = chosen.get("training.batch_sentences", recipe.training.batch_sentences)
-    choose("training.batch_tokens", TOKENS_A_SENTENCE * batch)
+    choose("training.batch_tokens", TOKENS_PER_SENTENCE * batch)
     choose("training.epochs", max(rules.epochs, -(-rules.least_steps * batch // max(1, len(train)))))
     epochs = chosen.get("training.epochs", recipe.training.epochs)
     choose("training.passages", follow_one_another(train, recipe.text))
@@ -108,7 +108,7 @@ def choices(recipe: Recipe, corpora: Corpora, rules: Rules = STANDARD) -> dict[s
 
 
 def open_keys(recipe: Recipe) -> list[str]:
-    """Dotted keys that are chosen by rule and that the recipe does not have."""
+    """Dotted keys that have a rule and are not set in the recipe."""
     groups = {"": recipe, "data.": recipe.data, "encoder.": recipe.encoder, "text.": recipe.text, "training.": recipe.training}
     return [
         f"{group}{name}"
@@ -119,5 +119,5 @@ def open_keys(recipe: Recipe) -> list[str]:
 
 
 def _encoder_lr(encoder: EncoderConfig, batch: int, steps: float) -> float:
-    rate = ENCODER_LR * (batch / OF_BATCH) ** 0.5 * OF_WIDTH / encoder_width(encoder)
-    return float(f"{rate * min(max(1.0, OF_STEPS / max(1.0, steps)), MOST_OF_FEW_STEPS):.2g}")
+    rate = REFERENCE_LR * (batch / REFERENCE_BATCH) ** 0.5 * REFERENCE_WIDTH / encoder_width(encoder)
+    return float(f"{rate * min(max(1.0, REFERENCE_STEPS / max(1.0, steps)), MAX_LR_FACTOR):.2g}")

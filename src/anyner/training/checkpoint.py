@@ -1,4 +1,4 @@
-"""Checkpoints: everything needed to resume bit for bit, in one file. Weights, their average, optimiser, place. No pickle."""
+"""Checkpoints: everything needed to resume bit for bit, in one file without pickle: weights, their average, optimiser, place."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from anyner.training.regularize import WeightAverage
 
 CHECKPOINT = "checkpoint.safetensors"
 CHECKPOINT_SECONDS = 300
-"""Between two of them."""
+"""Seconds between two checkpoints."""
 
 
 class Place(BaseModel):
-    """Where a training stands."""
+    """The point that a training has reached."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -38,15 +38,15 @@ class Place(BaseModel):
     best_f1: float = -1.0
     best_epoch: int = -1
     seconds: float = Field(default=0.0, ge=0)
-    """Time spent so far."""
+    """Training time so far."""
     records: int = Field(default=0, ge=0)
-    """Lines of metrics.jsonl that belong to what is saved."""
+    """Number of lines of metrics.jsonl when the checkpoint was written."""
     loss_sums: dict[str, tuple[float, float]] = Field(default_factory=dict)
     """Running sums of this epoch's loss parts."""
 
 
 def hash_of(labels: Sequence[str], examples: Sequence[Example]) -> str:
-    """The same for the same labels and examples, with the same soft labels."""
+    """A hash of the labels and of the examples with their soft labels."""
     digest = blake2b("\x1f".join(labels).encode(), digest_size=16)
     for example in examples:
         soft = example.soft_labels
@@ -66,7 +66,7 @@ def has_checkpoint(folder: Path) -> bool:
 def write_checkpoint(
     folder: Path, model: nn.Module, optimizer: torch.optim.Optimizer, place: Place, average: WeightAverage | None = None
 ) -> None:
-    """Replaces the one before in one step: a kill at any moment, or a full disk, leaves a complete one."""
+    """Replaces the previous checkpoint atomically: a kill at any moment or a full disk leaves a complete one."""
     moments = optimizer.state_dict()["state"]
     groups: dict[str, Mapping[str, Tensor]] = {
         "model": model.state_dict(),
@@ -103,7 +103,7 @@ def _group(tensors: Mapping[str, Tensor], group: str) -> dict[str, Tensor]:
 
 
 def _moments(flat: Mapping[str, Tensor], optimizer: torch.optim.Optimizer) -> dict[int, dict[str, Tensor]]:
-    """Checked, because the optimiser would accept any state and fail at its first step."""
+    """Optimiser state by parameter; checked, because the optimiser would accept any state and fail at its first step."""
     state: dict[int, dict[str, Tensor]] = defaultdict(dict)
     for name, tensor in flat.items():
         place, _, key = name.partition(".")

@@ -23,7 +23,7 @@ class Source(Settings):
 
     path: str
     format: str | None = None
-    """Guessed from the content unless given."""
+    """Default: detected from the content."""
     labels: tuple[str, ...] | None = None
     """The labels annotated in it; default: all. Labels that are not annotated give no loss there."""
 
@@ -69,7 +69,7 @@ class DataConfig(Settings):
         return self.updated({"augmentation": 0.0, "soft_labels": ()}, "data")
 
     @model_validator(mode="after")
-    def _one_way(self) -> Self:
+    def _one_source(self) -> Self:
         if sum((self.folder is not None, bool(self.train), self.synthetic is not None)) != 1:
             raise ValueError("set exactly one of folder, train (with dev) and synthetic")
         if any(source.labels is not None for source in self.soft_labels):
@@ -88,26 +88,26 @@ class TrainingConfig(Settings):
     """Read source documents whole, in short passages or sentence by sentence, sampled again in each epoch; false: every document
     of the files separately, for comparison with papers."""
     batch_sentences: int = by_rule(32, ge=1)
-    """Most sentences in a batch."""
+    """Maximum number of sentences in a batch."""
     batch_tokens: int = by_rule(8192, ge=64)
-    """Most pieces in a batch, padding included."""
+    """Maximum number of pieces in a batch, padding included."""
     encoder_lr: float = by_rule(1e-4, gt=0, le=1000)
     head_lr: float = by_rule(1e-3, gt=0, le=1000)
     """Learning rate of everything that is not pretrained."""
     word_dropout: float = by_rule(0.1, ge=0.0, lt=1.0)
     """Share of the words replaced by the unknown piece, sampled again in each epoch."""
     adversarial: float = by_rule(0.0, ge=0.0)
-    """FGM: size of the perturbation of the embeddings, in lengths of a mean one. A step takes about 1.6 times as long.
+    """FGM: size of the perturbation of the embeddings, relative to their mean length. A step takes about 1.6 times as long.
     0: off."""
     average_epochs: float = by_rule(1.0, ge=0.0)
-    """Average the weights over about so many last epochs; dev is scored and models are saved with the average. 0: off."""
+    """Average the weights over about this many last epochs; dev is scored and models are saved with the average. 0: off."""
     patience: int | None = Field(default=None, ge=1)
-    """Stop after so many epochs without a better dev score."""
+    """Early stopping: number of epochs without a better dev score."""
     seed: int = Field(default=0, ge=0, lt=2**63)
     precision: Precision = "auto"
-    """Of matrix products; auto: bfloat16 on GPUs that have it."""
+    """Precision of matrix products; auto: bfloat16 on GPUs that support it."""
     trackers: tuple[TrackerName, ...] = ()
-    """Experiment trackers that get losses and dev scores beside `metrics.jsonl`; each must be installed."""
+    """Experiment trackers that also receive the losses and dev scores of `metrics.jsonl`; each must be installed."""
 
 
 class RefitConfig(Settings):
@@ -119,14 +119,14 @@ class RefitConfig(Settings):
     """Thresholds of the model; the architecture's defaults for those left out."""
 
 
-class _NoKeyTwice(yaml.SafeLoader):
-    """Refuses duplicate keys, of which YAML readers silently keep the last."""
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """Refuses duplicate keys; PyYAML alone would silently keep the last one."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode) or key.value in seen:
-                fault = "a key must be a word" if not isinstance(key, yaml.ScalarNode) else f"duplicate key {key.value!r}"
+                fault = "a key must be a scalar" if not isinstance(key, yaml.ScalarNode) else f"duplicate key {key.value!r}"
                 raise yaml.constructor.ConstructorError(None, None, fault, key.start_mark)
             seen.add(key.value)
         return super().construct_mapping(node, deep)
@@ -140,7 +140,7 @@ class Recipe(Settings):
     head: dict[str, Any] = Field(default_factory=dict)
     """Settings of the architecture, as its page lists them."""
     options: dict[str, Any] = Field(default_factory=dict)
-    """Defaults of the options of a call (steps, beams, samples …), as the architecture's page lists them."""
+    """Defaults of the call options (steps, beams, samples …), as the architecture's page lists them."""
     overlap: Literal["auto", Policy] = "auto"
     """auto: the strictest policy that the training corpus satisfies; discontinuous entities count only if the architecture can
     express them."""
@@ -149,7 +149,7 @@ class Recipe(Settings):
     """If set, the model trains on train and dev, and nothing is scored."""
 
     @model_validator(mode="after")
-    def _among_the_epochs(self) -> Self:
+    def _refit_within_epochs(self) -> Self:
         known = "epochs" in self.training.model_fields_set  # else chosen later
         if self.refit is not None and known and self.refit.epoch > self.training.epochs:
             raise ValueError(f"refit.epoch is {self.refit.epoch}, but training.epochs is {self.training.epochs}")
@@ -162,7 +162,7 @@ class Recipe(Settings):
         if not file.is_file():
             raise AnynerError(f"{path} is a folder, not a recipe" if file.is_dir() else f"there is no recipe {path}")
         try:
-            plain = yaml.load(file.read_text(encoding="utf-8"), Loader=_NoKeyTwice)
+            plain = yaml.load(file.read_text(encoding="utf-8"), Loader=_UniqueKeyLoader)
         except RecursionError:
             raise AnynerError(f"{path}: not valid YAML for a recipe: nested too deeply") from None
         except (yaml.YAMLError, ValueError) as error:  # ValueError: bytes that are not text, impossible dates
@@ -172,7 +172,7 @@ class Recipe(Settings):
         return cls.of(changed(plain, changes), str(path))
 
     def with_keys(self, values: Mapping[str, Any]) -> Self:
-        """A copy that has these values by dotted key, validated again."""
+        """A copy with these values, given by dotted key; validated again."""
         plain = self.plain()
         for key, value in values.items():
             group, _, name = key.rpartition(".")
@@ -180,7 +180,7 @@ class Recipe(Settings):
         return self.of(plain, "recipe")
 
     def plain(self) -> dict[str, Any]:
-        """The keys that the recipe has."""
+        """The keys that are set, as plain data."""
         return self.model_dump(mode="json", exclude_unset=True)
 
     def to_yaml(self) -> str:
@@ -209,7 +209,7 @@ def changed(plain: Mapping[str, Any], changes: Sequence[str]) -> dict[str, Any]:
 
 
 def _value(written: str) -> Any:
-    """YAML 1.1 reads 1e-4 as text; pydantic would take it, but `--set` should mean what it says."""
+    """YAML 1.1 reads 1e-4 as a string; here it is a number."""
     if "e" in written.lower():
         with suppress(ValueError):
             return float(written)

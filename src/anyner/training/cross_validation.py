@@ -21,7 +21,7 @@ from anyner.inference.recognizer import Recognizer
 from anyner.inference.tuning import Tuner, tuned_on
 from anyner.storage.files import CARD, CONFIG, METRICS, RECIPE, write_text
 from anyner.storage.load import load, read_config
-from anyner.training.auto import completed, told
+from anyner.training.auto import choices_line, completed
 from anyner.training.checkpoint import has_checkpoint
 from anyner.training.config import Recipe, RefitConfig
 from anyner.training.data.augmentation import augmented
@@ -36,7 +36,7 @@ REFIT = "refit.json"
 SOFT_LABELS = "soft_labels.jsonl"
 """The out-of-fold predictions, for `data.soft_labels`."""
 _DOCUMENTS = "documents.sha256"
-"""In the folder of a fold: a hash of the documents it was trained on and of those held out."""
+"""File in the folder of a fold: a hash of its training documents and of those held out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def cross_validate(recipe: Recipe, output: Path, folds: int = 5, listener: Liste
     """
     listener = listener or Listener()
     split = Folds.of(recipe, output, folds, listener)
-    if line := told(recipe, split.recipe):
+    if line := choices_line(recipe, split.recipe):
         listener.note(line)
     recipe = split.recipe
     if len(devices := gpus()) > 1:
@@ -166,7 +166,7 @@ class Folds:
 
     @classmethod
     def of(cls, recipe: Recipe, output: Path, count: int, listener: Listener) -> Folds:
-        """Reads the data. Everything that can be refused is refused here, before any training."""
+        """Reads the data. Everything is checked here, before any training."""
         check_one_process("cross-validation")
         if recipe.refit is not None:
             raise AnynerError("the recipe already has `refit`: there is nothing left to cross-validate")
@@ -189,7 +189,7 @@ class Folds:
         return folds
 
     def folder(self, fold: int) -> Path:
-        """Names the number of folds: a model of another split may have learned from what it is to predict."""
+        """Its name has the number of folds: a model of another split may have been trained on what it would predict."""
         return self.output / f"fold-{fold + 1}-of-{self.count}"
 
     def held_out(self, fold: int) -> tuple[Document, ...]:
@@ -208,7 +208,7 @@ class Folds:
         return (self.folder(fold) / CARD).exists() and not has_checkpoint(self.folder(fold))  # the card is written last
 
     def model(self, fold: int, listener: Listener) -> Recognizer:
-        """The model that did not learn from this fold: trained, resumed, or loaded if an earlier call finished it."""
+        """The model that was not trained on this fold: trained, resumed, or loaded if an earlier call finished it."""
         folder, training, splits = self.folder(fold), self.recipe.training, self.splits(fold)
         own = self.recipe.updated({"training": {**training.model_dump(), "seed": training.seed + fold}}, "recipe")
         known, own_hash = folder / _DOCUMENTS, _hash_of(splits)
@@ -224,7 +224,7 @@ class Folds:
 
 
 def fold_numbers(documents: Sequence[Document], folds: int) -> tuple[int, ...]:
-    """The fold of each document, in turn by source document (`doc`); without a `doc`, equal texts share a fold."""
+    """The fold of each document, assigned round-robin by source document (`doc`); without a `doc`, equal texts share a fold."""
     sources = sources_of(documents)
     fold_of = {source: number % folds for number, source in enumerate(dict.fromkeys(sources))}
     if len(fold_of) < folds:
@@ -233,6 +233,6 @@ def fold_numbers(documents: Sequence[Document], folds: int) -> tuple[int, ...]:
 
 
 def _hash_of(splits: Splits) -> str:
-    """The same for the same documents on the same side, with the same soft labels."""
+    """A hash of the documents on each side and of their soft labels."""
     sides, soft = [list(map(plain_of, side)) for side in (splits.train, splits.dev)], list(map(plain_of, splits.soft_labels))
     return hashlib.sha256(json.dumps([sides, soft]).encode()).hexdigest()

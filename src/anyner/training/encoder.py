@@ -1,4 +1,4 @@
-"""What a training starts from: the encoder, and a limit on what is built on it."""
+"""The encoder that a training starts from, and a limit on the size of the model."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def starting_encoder(config: EncoderConfig, documents: Sequence[Document]) -> tu
 
 
 def encoder_width(config: EncoderConfig) -> int:
-    """Width of its vectors, without reading its weights."""
+    """Hidden size of the encoder; its weights are not read."""
     folder = _model_folder(config.source)
     return pretrained_width(config) if folder is None else width_of(read_config(folder).pretrained)
 
 
 def is_uncased(config: EncoderConfig) -> bool:
-    """Whether its tokenizer reads capitals as small letters."""
+    """Whether the tokenizer of the encoder lowercases text."""
     if config.source == SCRATCH:
         return False
     folder = _model_folder(config.source)
@@ -56,13 +56,13 @@ def _model_folder(source: str) -> Path | None:
         return folder if is_model_folder(folder) else None
     bundled = bundled_folder(source.removeprefix(BUNDLED))
     if bundled is None:
-        known = f": there are {', '.join(bundled_names())}" if bundled_names() else ""
+        known = f": expected one of {', '.join(bundled_names())}" if bundled_names() else ""
         raise AnynerError(f"encoder.source: no model {source.removeprefix(BUNDLED)!r} is bundled with this installation{known}")
     return bundled
 
 
 class limited_weights(TorchFunctionMode):  # noqa: N801 - used like a function, in `with`
-    """Inside, oversized layers are refused before they are allocated: systems promise more memory than they have."""
+    """Inside, oversized layers are refused before they are allocated: operating systems promise more memory than they have."""
 
     def __init__(self, key: str) -> None:
         super().__init__()
@@ -77,5 +77,5 @@ class limited_weights(TorchFunctionMode):  # noqa: N801 - used like a function, 
         except (RuntimeError, TypeError):  # overflows a torch integer
             self._left = -1
         if self._left < 0:
-            raise AnynerError(f"{self._key}: its settings make more than {_MOST_WEIGHTS:,} weights: use smaller sizes")
+            raise AnynerError(f"{self._key}: these settings need more than {_MOST_WEIGHTS:,} weights: use smaller sizes")
         return func(*args, **named)

@@ -15,13 +15,13 @@ from anyner.training.run import accelerator_of, build
 @dataclass(frozen=True, slots=True)
 class Estimate:
     training: float
-    """Seconds of all steps; scoring dev comes on top."""
+    """Seconds for all steps, without dev scoring."""
     piece: float
-    """Seconds for each piece that is read once."""
+    """Seconds per piece read once."""
 
 
 def estimate(recipe: Recipe, data: Splits) -> Estimate:
-    """A model is built, trained for a few steps and thrown away."""
+    """Builds a model, trains it for a few steps and discards it."""
     recognizer, examples, _ = build(recipe, data)
     accelerator = accelerator_of()
     recognizer.model.to(accelerator.device)
@@ -42,7 +42,7 @@ def estimate(recipe: Recipe, data: Splits) -> Estimate:
 
 
 def about(seconds: float) -> str:
-    """A duration in the words of an estimate.
+    """An approximate duration in words.
 
     >>> about(20), about(500), about(8000)
     ('under a minute', 'about 8 min', 'about 2 h 13 min')

@@ -1,4 +1,4 @@
-"""The graph of a trained model, checked on documents: for prediction without torch."""
+"""Exports a trained model as a graph, for prediction without torch, and checks it on documents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from anyner.training.data.splits import Corpora
 
 
 def dev_documents(folder: Path, most: int) -> list[Document]:
-    """Of the recipe in the folder; synthetic ones where its files are gone."""
+    """Dev documents of the recipe in the folder; synthetic ones if its files are gone."""
     try:
         documents = Corpora.read(Recipe.read(folder / RECIPE).data).dev.documents
     except (AnynerError, OSError):
@@ -29,14 +29,14 @@ def dev_documents(folder: Path, most: int) -> list[Document]:
 
 
 def add_checked_graph(folder: Path, documents: Sequence[Document]) -> Parity:
-    """Exports the model and reads the documents in both runtimes. Where the results differ no graph is left."""
+    """Exports the model and predicts the documents in both runtimes. If the results differ, the graph is removed."""
     in_torch = load(folder, device="cpu", runtime="torch")
     add_graph(in_torch, folder)
     try:
         parity = compared(in_torch, load(folder, runtime="onnx"), documents)
         if not parity.holds:
-            told = f"{parity.differing} entities differ, scores by up to {parity.largest_difference:.1e}"
-            raise AnynerError(f"{folder}: the graph gives other results than torch: {told}")
+            difference = f"{parity.differing} entities differ, scores by up to {parity.largest_difference:.1e}"
+            raise AnynerError(f"{folder}: the graph and torch disagree: {difference}")
     except BaseException:
         remove_graph(folder)
         raise
@@ -45,13 +45,13 @@ def add_checked_graph(folder: Path, documents: Sequence[Document]) -> Parity:
 
 
 def add_checked_int8(folder: Path, parity: Parity, documents: Sequence[Document]) -> Int8Parity:
-    """Adds the graph in int8 to a folder whose graph has been checked. Where it costs too much it is not left there."""
+    """Adds an int8 graph to a folder whose graph has been checked; it is removed if it loses too much F1."""
     add_int8(folder)
     try:
         int8 = compared_int8(load(folder, runtime="onnx"), load(folder, runtime="int8"), documents)
         if not int8.holds:
-            told = f"F1 {100 * int8.f1:.1f} instead of {100 * int8.f1_in_float32:.1f} on {int8.documents} documents"
-            raise AnynerError(f"{folder}: no graph in int8, as it costs more than {100 * MOST_LOST:.1f} points: {told}")
+            scores = f"F1 {100 * int8.f1:.1f} instead of {100 * int8.f1_in_float32:.1f} on {int8.documents} documents"
+            raise AnynerError(f"{folder}: no int8 graph: it loses more than {100 * MOST_LOST:.1f} points: {scores}")
     except BaseException:
         remove_int8(folder)
         raise

@@ -1,4 +1,4 @@
-"""The training loop: batches, losses, steps, dev score, best model, checkpoints."""
+"""The training loop: batches, losses, optimiser steps, dev scores, best model, checkpoints."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ from anyner.training.processes import Interrupted, StopRequest
 from anyner.training.progress import EpochRecord, Listener, MetricsFile
 from anyner.training.regularize import WeightAverage, perturbed, with_case_dropout, with_word_dropout
 
-_LARGEST_SEED = 2**31 - 1
-_LARGEST_NORM = 1.0
-"""Of the gradients, which are clipped to it."""
-_AGREE_EVERY = 10
-"""Steps between two checks that all processes must make together, or that wait for the GPU."""
+_MAX_SEED = 2**31 - 1
+_MAX_NORM = 1.0
+"""Maximum gradient norm."""
+_CHECK_EVERY = 10
+"""Steps between checks that synchronise all processes or wait for the GPU."""
 
-_TIMED = 4
-"""Steps from which the time of a training is estimated."""
+_TIMED_STEPS = 4
+"""Number of steps from which the training time is estimated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a training ended."""
+    """The outcome of a training."""
 
     best_epoch: int
     best_f1: float | None
-    """On dev; None for a refit."""
+    """Strict F1 on dev; None for a refit."""
     epochs: int
     steps: int
     seconds: float
     sentences_per_second: float
-    """Of the median epoch, without dev scoring."""
+    """Median over the epochs, without dev scoring."""
 
 
 class Trainer:
@@ -72,8 +72,8 @@ class Trainer:
         accelerator: Accelerator,
         most_scored: int = 1,
     ) -> None:
-        """Dev is scored after at most `most_scored` epochs, fewer where it is larger than train: reading it must not take longer
-        than learning."""
+        """Dev is scored after at most `most_scored` epochs, fewer if dev is larger than train: scoring must take no longer than
+        training."""
         self.recognizer, self.tuner, self.config = recognizer, tuner, config
         self.folder, self.keep_best, self.listener, self.accelerator = folder, keep_best, listener, accelerator
         self.passages = Passages(examples, recognizer.budget, config.seed, one_each=not config.passages)
@@ -122,9 +122,9 @@ class Trainer:
         )
 
     def timed_steps(self) -> tuple[float, int]:
-        """Trains on a few batches of the first epoch: how long it takes, and the pieces in them. The first step is not timed."""
+        """Trains on a few batches of the first epoch; gives the seconds and the number of pieces. The first step is not timed."""
         batches = self.batches(0)
-        timed = [batches[len(batches) * number // _TIMED] for number in range(_TIMED)]
+        timed = [batches[len(batches) * number // _TIMED_STEPS] for number in range(_TIMED_STEPS)]
         self.wrapped.train()
         for number, passages in enumerate([timed[0], *timed]):
             if number == 1:
@@ -162,7 +162,7 @@ class Trainer:
         return sentences / max(1e-9, time.monotonic() - began)
 
     def _train_step(self, passages: Sequence[Passage], epoch: int, number: int, sums: LossSums) -> None:
-        """Forward, backward, update. Every process has a part of the batch; without one, a passage that does not count."""
+        """Forward, backward, update. Every process has its share of the batch; if it is empty, a passage with a loss of 0."""
         mine = passages[self.accelerator.process_index :: self.accelerator.num_processes]
         batch = self._batch(mine or passages[:1], epoch)
         set_rates(self.optimizer, schedule(self.place.step, self.steps))
@@ -170,7 +170,7 @@ class Trainer:
         if self.config.adversarial:
             with perturbed(self.model.encoder.tables.tokens.weight, self.config.adversarial):
                 self._backward(batch, bool(mine), (epoch, number), LossSums())
-        norm = torch.nn.utils.clip_grad_norm_(self._parameters, _LARGEST_NORM)
+        norm = torch.nn.utils.clip_grad_norm_(self._parameters, _MAX_NORM)
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
         self.place.step += 1
@@ -179,7 +179,7 @@ class Trainer:
             self.average.add(self.place.step)
 
     def _batch(self, passages: Sequence[Passage], epoch: int) -> Batch:
-        """On the device."""
+        """The batch of these passages, on the device."""
         proposer, draw = self.recognizer.proposer, Draw(self.config.seed, epoch + 1)
         examples = [self.passages.example(passage) for passage in passages]
         if self.config.word_dropout:
@@ -190,7 +190,7 @@ class Trainer:
         return batch.to(self._device)
 
     def _backward(self, batch: Batch, counts: bool, place: tuple[int, int], sums: LossSums) -> None:
-        """Adds the gradients of one batch. Dropout depends on the place in the training alone, so resuming is exact."""
+        """Accumulates the gradients of one batch. Dropout is seeded by epoch, batch and process, so resuming is exact."""
         torch.manual_seed(_seed(self.config.seed, *place, self.accelerator.process_index))
         with arithmetic(self._device, self.config.precision):
             losses = self.wrapped(batch, Draw(self.config.seed, place[0] + 1, self.place.step))
@@ -203,7 +203,7 @@ class Trainer:
         return self.tuner is not None and ((epoch + 1) % self._scored_every == 0 or epoch + 1 == self.last_epoch)
 
     def _tuned(self, tuner: Tuner) -> Tuned:
-        """Every process reads its share of dev, and one decides for all."""
+        """Every process predicts its share of dev; the main process tunes for all."""
         if self.accelerator.num_processes == 1:
             return tuner.tune()
         shares = gather_object(tuner.share(self.accelerator.process_index, self.accelerator.num_processes))
@@ -244,24 +244,24 @@ class Trainer:
 
     def _pause_if_due(self, epoch: int, batch: int, sums: LossSums, epoch_ends: bool) -> None:
         stop = self._all_stop()
-        if stop or epoch_ends or self.place.step % _AGREE_EVERY == 0:  # the same steps in all processes
-            self._refuse_bad_numbers(weights=stop or epoch_ends)
-        first = epoch_ends and not has_checkpoint(self.folder)  # from now on there is a model to resume with
+        if stop or epoch_ends or self.place.step % _CHECK_EVERY == 0:  # the same steps in all processes
+            self._check_finite(weights=stop or epoch_ends)
+        first = epoch_ends and not has_checkpoint(self.folder)  # to resume if killed while the first model is written
         if stop or first or self._checkpoint_due():
             self._write_checkpoint(epoch, batch, sums)
         if stop:
             raise Interrupted(self._stop.exit_code)
 
     def _all_stop(self) -> bool:
-        """Whether to stop now. Processes agree on it: one that stopped alone would leave the others waiting."""
+        """Whether to stop now. All processes agree: one that stopped alone would leave the others waiting."""
         if self.accelerator.num_processes == 1:
             return self._stop.asked
-        if self.place.step % _AGREE_EVERY:
+        if self.place.step % _CHECK_EVERY:
             return False
         asked = torch.tensor(float(self._stop.asked), device=self._device)
         return bool(self.accelerator.reduce(asked, "sum") > 0)
 
-    def _refuse_bad_numbers(self, weights: bool) -> None:
+    def _check_finite(self, weights: bool) -> None:
         """Raises if a loss or a gradient is not finite; `weights` are checked only before they are saved."""
         step = self._watch.first_bad()
         if step is None and weights and not self._weights_finite():
@@ -278,7 +278,7 @@ class Trainer:
         return bool(torch.stack([weight.detach().isfinite().all() for weight in self.model.parameters()]).all())
 
     def _write_checkpoint(self, epoch: int, batch: int, sums: LossSums) -> None:
-        # a checkpoint with bad numbers is skipped; the next check of all processes ends the training
+        # no checkpoint is written if a value is not finite; the next check of all processes ends the training
         if self.accelerator.is_main_process and self._watch.first_bad() is None and self._weights_finite():
             self.place.epoch, self.place.batch, self.place.loss_sums = epoch, batch, sums.plain()
             self.place.seconds, self.place.records = time.monotonic() - self._began, self._metrics.records
@@ -287,8 +287,8 @@ class Trainer:
 
 
 def _seed(*parts: int) -> int:
-    """One number from several, the same on every machine: the seed of dropout in a step."""
+    """Several numbers mixed into one seed, the same on every machine."""
     mixed = 0
     for part in parts:
-        mixed = (mixed * 1_000_003 + part + 1) % _LARGEST_SEED
+        mixed = (mixed * 1_000_003 + part + 1) % _MAX_SEED
     return mixed

@@ -1,4 +1,4 @@
-"""The loss of a step over all processes, its means over an epoch, and a watch for numbers that are not finite."""
+"""The loss of a step over all processes, its mean over an epoch, and detection of values that are not finite."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from anyner.errors import AnynerError
 
 
 class DivergedError(AnynerError):
-    """The loss, its gradient or a weight is no longer finite. What was saved before is still there."""
+    """The loss, its gradient or a weight is no longer finite. Everything saved before is kept."""
 
 
 def total_loss(losses: Losses, counts: bool, accelerator: Accelerator) -> tuple[Tensor, Tensor]:
     """The weighted sum of the parts, each divided by its denominator over all processes; and the summed parts (P, 2).
 
-    DDP averages gradients over the processes, so their number multiplies the loss. A share that does not count gives 0.
+    DDP averages gradients over the processes, so their number multiplies the loss. Without `counts` the loss is 0.
     """
     world, share = accelerator.num_processes, float(counts)
     parts = [torch.stack((p.numerator.detach().float(), p.denominator.detach().float())) for p in losses.values()]
@@ -38,7 +38,7 @@ class LossSums:
     def __init__(self, before: Mapping[str, tuple[float, float]] | None = None) -> None:
         self._before = dict(before or {})
         self._sums: dict[tuple[str, ...], Tensor] = {}
-        """By the names of the parts of a step, which may alternate: (P, 2)."""
+        """(P, 2) for each set of part names: a head may alternate its objectives between steps."""
 
     def add(self, names: Iterable[str], parts: Tensor) -> None:
         """One batch's parts (P, 2), in the order of the names."""
@@ -59,7 +59,7 @@ class LossSums:
 
 
 class NumberWatch:
-    """Finds the first step with a number that is not finite; it stays on the device until it is read."""
+    """Finds the first step with a value that is not finite; the result stays on the device until it is read."""
 
     def __init__(self, device: torch.device) -> None:
         self._bad = torch.zeros((), dtype=torch.int64, device=device)  # 0: none

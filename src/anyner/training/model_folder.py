@@ -1,4 +1,4 @@
-"""The folder of a training: what it may overwrite, the best model so far, and the card at the end."""
+"""The output folder of a training: what it may overwrite, the best model so far, and the card at the end."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def check_recipe(folder: Path, recipe: Recipe, resume: bool) -> None:
 
 
 def _foreign(folder: Path, recipe: Recipe) -> str | None:
-    """A file that the training would overwrite and that no earlier, killed training has left."""
+    """A file that the training would overwrite and that was not left by a killed training."""
     if (folder / EPOCHS).exists():
         return None
     there = [name for name in (RECIPE, CARD, METRICS, WEIGHTS, PICTURE) if (folder / name).exists()]
     if there == [RECIPE] and (folder / RECIPE).read_bytes() == recipe.to_yaml().encode():
-        return None  # the very file that this training would write
+        return None  # the same file that this training would write
     return there[0] if there else None
 
 
@@ -60,7 +60,7 @@ def begin_folder(folder: Path, recipe: Recipe) -> None:
 
 
 def read_metrics(folder: Path) -> dict[str, Any]:
-    """Of the best epoch so far, without whose files a checkpoint is useless."""
+    """Metrics of the best epoch so far; an error if its files are missing, as a checkpoint is useless without them."""
     try:
         metrics = json.loads((folder / METRICS).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
@@ -77,7 +77,7 @@ class BestModel:
         self._recognizer, self._recipe, self._folder, self._data = recognizer, recipe, folder, data
 
     def keep(self, tuned: Tuned | None) -> None:
-        """`tuned` on dev; None for a refit."""
+        """`tuned`: score and thresholds on dev; None for a refit."""
         config = self._recognizer.config
         if tuned is not None:
             config = config.updated({"thresholds": dict(tuned.thresholds)}, CONFIG)

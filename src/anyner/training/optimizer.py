@@ -1,4 +1,4 @@
-"""AdamW with one learning rate for what is pretrained and one for what is new, and the schedule of both."""
+"""AdamW with separate learning rates for pretrained and new weights, and their schedule."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from anyner.training.config import TrainingConfig
 
 _WEIGHT_DECAY = 0.01
 _WARMUP = 0.1
-"""Share of the steps in which the learning rates rise."""
+"""Share of the steps used for warm-up."""
 
 
 def build_optimizer(model: NerModel, config: TrainingConfig) -> torch.optim.AdamW:
@@ -26,7 +26,7 @@ def build_optimizer(model: NerModel, config: TrainingConfig) -> torch.optim.Adam
 
 
 def adamw(rates: Iterable[tuple[nn.Parameter, float]]) -> torch.optim.AdamW:
-    """Parameters grouped by their rate, each with and without weight decay (norms and biases have none)."""
+    """AdamW with parameters grouped by learning rate and weight decay (norms and biases have none)."""
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}
     for parameter, rate in rates:
         groups.setdefault((rate, _WEIGHT_DECAY if parameter.dim() > 1 else 0.0), []).append(parameter)
@@ -35,11 +35,11 @@ def adamw(rates: Iterable[tuple[nn.Parameter, float]]) -> torch.optim.AdamW:
 
 
 def schedule(step: int, steps: int) -> float:
-    """Share of the peak rate at a step: linear rise, then linear fall to 0. Depends on the step alone: resuming is exact."""
-    rising = max(1, round(steps * _WARMUP))
-    if step < rising:
-        return (step + 1) / rising
-    return max(0.0, (steps - step) / max(1, steps - rising))
+    """Share of the peak learning rate: linear warm-up, then linear decay to 0. Depends only on the step, so resuming is exact."""
+    warmup = max(1, round(steps * _WARMUP))
+    if step < warmup:
+        return (step + 1) / warmup
+    return max(0.0, (steps - step) / max(1, steps - warmup))
 
 
 def set_rates(optimizer: torch.optim.Optimizer, share: float) -> None:

@@ -50,19 +50,19 @@ IGNORED = -100
 """Target of pieces that are not masked: cross-entropy skips it."""
 _MASKS = ("[MASK]", "<mask>")
 EPOCHS = 50
-"""Unless said otherwise; other words are masked in each."""
+"""Default number of epochs; each masks other words."""
 _MASKED = 0.2
-"""Share of the words that are masked, each whole: the rest of a word would give a masked piece away."""
+"""Share of the words that are masked. Words are masked whole: their other pieces would give a masked piece away."""
 _UNCHANGED, _REPLACED = 0.1, 0.1
 """Shares of the masked words that stay as they are or become random pieces, as in BERT."""
 _WINDOW, _BATCH_TOKENS = 256, 16384
-"""Most pieces in a window, and in a batch with its padding."""
+"""Maximum number of pieces in a window, and in a batch including padding."""
 _HELD_OUT = 0.02
-"""Share of the windows for measuring accuracy."""
+"""Share of the windows held out to measure accuracy."""
 _HEAD_LR = 1e-3
 """Learning rate of the masked language modelling head, which is new and not kept."""
 _UNFINISHED = frozenset({LOCK, WEIGHTS, "tokenizer.json", TOKENIZER_SETTINGS})
-"""All that a killed call may leave besides a checkpoint: config.json is put in place last."""
+"""Files that a killed call may leave besides a checkpoint; config.json is moved into place last."""
 
 Words = tuple[Pieces, ...]
 
@@ -72,7 +72,7 @@ class Pretrained:
     folder: Path
     words: int
     accuracy: float
-    """Share of the masked pieces predicted right in held-out windows."""
+    """Share of the masked pieces that are predicted correctly in held-out windows."""
 
 
 def pretrain(
@@ -80,7 +80,7 @@ def pretrain(
 ) -> Pretrained:
     """Pre-trains the recipe's encoder on its training texts and on `more`, and writes it into a folder.
 
-    Texts of dev and test are not read, so their scores stay valid. An interrupted call continues when it is repeated.
+    Texts of dev and test are not read, so their scores stay valid. Repeat an interrupted call to continue it.
     """
     check_one_process("pre-training")
     listener = listener or Listener()
@@ -134,7 +134,7 @@ class _Loop:
             self.place = restore_checkpoint(folder, self.both, self.optimizer, self.place.learned_from)
 
     def run(self) -> float:
-        """The accuracy after all epochs. Ctrl-C leaves a checkpoint."""
+        """Trains for all epochs and returns the accuracy. Ctrl-C leaves a checkpoint."""
         place, accuracy, done_before = self.place, 0.0, self.place.step
         began = saved = time.monotonic()
         with self.stop.on_ctrl_c():
@@ -157,13 +157,13 @@ class _Loop:
                 place.batch, accuracy = 0, self._accuracy()
                 loss, passed = total.item() / max(1, len(batches) - first), time.monotonic() - began
                 self.listener.note(f"epoch {epoch + 1}: loss {loss:.4f}, masked pieces predicted {accuracy:.1%}, {clock(passed)}")
-        return accuracy or self._accuracy()  # a call that continues may have no epoch left
+        return accuracy or self._accuracy()  # a resumed call may have no epoch left
 
     def _batches(self, windows: Sequence[Words], epoch: int) -> list[list[Words]]:
         return window_batches(windows, self.vocabulary, _BATCH_TOKENS, np.random.default_rng([self.training.seed, epoch]))
 
     def _step(self, windows: Sequence[Words], seed: Sequence[int], share: float) -> Tensor:
-        """Forward, backward, update; the loss. Dropout depends on the place alone, so resuming is exact."""
+        """Forward, backward, update; returns the loss. Dropout is seeded by epoch and batch, so resuming is exact."""
         torch.manual_seed(int(np.random.default_rng(seed).integers(2**31)))
         set_rates(self.optimizer, share)
         loss, _ = self._loss(windows, seed)
@@ -174,22 +174,22 @@ class _Loop:
         return loss.detach()
 
     def _loss(self, windows: Sequence[Words], seed: Sequence[int]) -> tuple[Tensor, Tensor]:
-        """The mean loss of the masked pieces, and which are predicted right: (N,)."""
+        """The mean loss of the masked pieces, and which of them are predicted correctly: (N,)."""
         pieces, attention, targets = masked_batch(windows, self.vocabulary, np.random.default_rng(seed))
         places = (targets.flatten() != IGNORED).nonzero()[:, 0].to(self.device)  # (N,) on the host: no GPU sync
         with arithmetic(self.device, self.training.precision):
             output = self.encoder(input_ids=pieces.to(self.device), attention_mask=attention.to(self.device))
             logits = self.head(output.last_hidden_state.flatten(0, 1).index_select(0, places))  # (N, V)
-        wanted = targets.flatten().to(self.device).index_select(0, places)  # (N,)
-        loss = functional.cross_entropy(logits.float(), wanted, reduction="sum") / max(1, len(places))
-        return loss, logits.argmax(-1) == wanted
+        expected = targets.flatten().to(self.device).index_select(0, places)  # (N,)
+        loss = functional.cross_entropy(logits.float(), expected, reduction="sum") / max(1, len(places))
+        return loss, logits.argmax(-1) == expected
 
     @torch.no_grad()
     def _accuracy(self) -> float:
         """On the held-out windows, with the same words masked every time."""
         self.encoder.eval()
-        right = [self._loss(batch, [0, number])[1] for number, batch in enumerate(self._batches(self.held_out, 0))]
-        predicted = torch.cat(right).float()
+        correct = [self._loss(batch, [0, number])[1] for number, batch in enumerate(self._batches(self.held_out, 0))]
+        predicted = torch.cat(correct).float()
         return float(predicted.mean()) if len(predicted) else 0.0
 
 
@@ -202,7 +202,7 @@ class MaskedLanguageHead(nn.Module):
         assert isinstance(table, nn.Embedding)
         self._table = (table,)  # in a tuple, so that it is not registered as this module's parameter
         self.dense = nn.Linear(int(encoder.config.hidden_size), table.embedding_dim)
-        nn.init.eye_(self.dense.weight)  # states of a masked language model are close to its table already
+        nn.init.eye_(self.dense.weight)  # final states of a masked language model are already close to its embedding table
         self.norm = nn.LayerNorm(table.embedding_dim, eps=1e-12)
         self.bias = nn.Parameter(torch.zeros(table.num_embeddings))
 
@@ -225,23 +225,23 @@ def window_batches(
 def masked_batch(
     windows: Sequence[Words], vocabulary: PieceVocabulary, random: np.random.Generator
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """(B, S) each: the pieces, some words masked; 1 where there is a piece; the original pieces where masked, else IGNORED."""
+    """(B, S) each: the pieces with some words masked, the attention mask, and the targets: the masked pieces, else IGNORED."""
     prefix, suffix = vocabulary.frame.prefix, vocabulary.frame.suffix
     known = (vocabulary.tokenizer.token_to_id(name) for name in _MASKS)
     mask = next((piece for piece in known if piece is not None), vocabulary.frame.unknown)
-    shown: list[Tensor] = []
+    inputs: list[Tensor] = []
     targets: list[Tensor] = []
     for words in windows:
         pieces = np.fromiter(chain.from_iterable(words), dtype=np.int64)
         drawn = np.repeat(random.random(len(words)), [len(word) for word in words]) / _MASKED  # one for all pieces of a word
         others = random.integers(vocabulary.tokenizer.get_vocab_size(), size=len(pieces))
         masked = np.select([drawn < _UNCHANGED, drawn < _UNCHANGED + _REPLACED, drawn < 1], [pieces, others, mask], pieces)
-        shown.append(torch.tensor([*prefix, *masked, *suffix]))
-        asked = np.where(drawn < 1, pieces, IGNORED)
-        targets.append(torch.tensor([*(IGNORED for _ in prefix), *asked, *(IGNORED for _ in suffix)]))
+        inputs.append(torch.tensor([*prefix, *masked, *suffix]))
+        target = np.where(drawn < 1, pieces, IGNORED)
+        targets.append(torch.tensor([*(IGNORED for _ in prefix), *target, *(IGNORED for _ in suffix)]))
     return (
-        pad_sequence(shown, batch_first=True, padding_value=vocabulary.frame.pad),
-        pad_sequence([torch.ones_like(row) for row in shown], batch_first=True),
+        pad_sequence(inputs, batch_first=True, padding_value=vocabulary.frame.pad),
+        pad_sequence([torch.ones_like(row) for row in inputs], batch_first=True),
         pad_sequence(targets, batch_first=True, padding_value=IGNORED),
     )
 
@@ -249,7 +249,7 @@ def masked_batch(
 def word_windows(
     documents: Sequence[Document], text: TextConfig, vocabulary: PieceVocabulary, most_pieces: int
 ) -> Iterator[Words]:
-    """Windows as full as they get; consecutive parts of one source document (`doc`) are read together."""
+    """Windows packed as full as possible; consecutive parts of one source document (`doc`) are read together."""
     room = most_pieces - len(vocabulary.frame.prefix) - len(vocabulary.frame.suffix)
     vocabulary.limit(room)
     for parts in source_documents(documents, 1):

@@ -1,4 +1,4 @@
-"""A training among other processes: signals that stop it, and the lock that keeps a second training out of its folder."""
+"""Signals that stop a training, the lock on its folder, and errors of its other processes."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Interrupted(KeyboardInterrupt):
 
 
 class StopRequest:
-    """Ctrl-C or SIGTERM as a request, which a training reads where everything can be saved."""
+    """Ctrl-C or SIGTERM as a request, which a training checks where it can save everything."""
 
     def __init__(self) -> None:
         self.asked = False
         self.exit_code = 0
-        """As a shell gives it: 130 after Ctrl-C, 143 after SIGTERM."""
+        """As in a shell: 130 after Ctrl-C, 143 after SIGTERM."""
 
     @contextmanager
     def on_ctrl_c(self) -> Iterator[None]:
@@ -50,7 +50,7 @@ class StopRequest:
                 raise KeyboardInterrupt
 
         with ExitStack() as handlers:
-            if current_thread() is main_thread():  # only this one may handle signals
+            if current_thread() is main_thread():  # only the main thread may set signal handlers
                 for number in (signal.SIGINT, signal.SIGTERM):
                     # None: not set by Python, so Python cannot restore it
                     before = signal.signal(number, ask) or signal.SIG_DFL
@@ -80,7 +80,7 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         with suppress(OSError):
-            (folder / LOCK).unlink()  # while it is held: the library does not take a lock whose file is gone
+            (folder / LOCK).unlink()  # while the lock is held: filelock does not take a lock whose file is gone
         lock.release()
         if new:
             with suppress(OSError):  # not empty
@@ -88,22 +88,22 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def others_watched() -> Iterator[None]:
-    """Turns the loss of another process of the training into one line: the message of that process says what is wrong."""
+def lost_processes_reported() -> Iterator[None]:
+    """Turns the loss of another process of the training into a one-line error; that process reports the cause itself."""
     try:
         yield
-    except RuntimeError as error:  # torch raises nothing more special
+    except RuntimeError as error:  # torch raises nothing more specific
         if not _LOST.search(str(error)):
             raise
-        raise AnynerError("another process of this training ended: its own message says why") from error
+        raise AnynerError("another process of this training ended: see its error message") from error
 
 
 def check_one_process(what: str) -> None:
-    """Refuses several processes, which only the training of one model can be split among."""
+    """Refuses a distributed launch: only the training of a single model can be distributed."""
     if os.environ.get("WORLD_SIZE", "1") != "1":  # as torchrun and accelerate launch set it
         raise AnynerError(f"{what} runs in one process and finds the GPUs itself: start it without torchrun or accelerate launch")
 
 
 def is_main_process() -> bool:
-    """Of the processes that train one model."""
+    """Whether this is the main one of the processes that train a model."""
     return bool(PartialState().is_main_process)

@@ -29,18 +29,18 @@ class EpochRecord:
     dev_precision: float | None
     dev_recall: float | None
     dev_f1: float | None
-    """None for a refit and for epochs that are not scored, as are precision and recall."""
+    """Like precision and recall, None for a refit and for epochs that are not scored."""
     dev_discontinuous_f1: float | None
     """F1 of the discontinuous entities; None also if dev has none."""
     thresholds: dict[str, float]
     sentences_per_second: float
     seconds: float
-    """Since the training began, without interruptions."""
+    """Training time so far, without interruptions."""
     best: bool
 
 
 class Listener:
-    """Follows a training. This one says nothing."""
+    """Receives the progress of a training. This base class ignores it."""
 
     def note(self, line: str) -> None:
         pass
@@ -55,7 +55,7 @@ class Listener:
 class TerminalListener(Listener):
     """A live table with the time left when stderr is a terminal; one line per epoch when it is not.
 
-    `opening` is printed before the first note, so not at all if the data cannot be read.
+    `opening` is printed before the first note: not at all if the data cannot be read.
     """
 
     def __init__(self, opening: str | None = None) -> None:
@@ -106,7 +106,7 @@ class TerminalListener(Listener):
 
 
 class MetricsFile:
-    """`metrics.jsonl`: one line per epoch; on resuming, lines after the checkpoint are cut off. One process writes it."""
+    """`metrics.jsonl`: one line per epoch; on resuming, lines after the checkpoint are removed. Only one process writes it."""
 
     def __init__(self, path: Path, keep: int, writes: bool = True) -> None:
         self._path, self._writes = path, writes
@@ -126,7 +126,7 @@ class MetricsFile:
 
 
 def draw_training(folder: Path) -> None:
-    """Draws the epochs so far."""
+    """Draws the losses and dev scores of the epochs so far."""
     with (folder / EPOCHS).open(encoding="utf-8") as lines:
         write_text(folder / PICTURE, training_picture(lines))
 

@@ -14,9 +14,9 @@ from anyner.architectures.draw import Draw
 from anyner.encoding.examples import Example
 
 _CASELESS = 0.2
-"""Share of the windows whose capitals are hidden."""
+"""Share of the windows whose casing is hidden."""
 _RAMP = 10
-"""In the first steps the average follows faster: the initial weights say nothing."""
+"""The decay of the average is lower for about this many steps, as the initial weights carry no information."""
 
 
 def with_word_dropout(examples: Sequence[Example], share: float, unknown: int, draw: Draw) -> list[Example]:
@@ -28,7 +28,7 @@ def with_word_dropout(examples: Sequence[Example], share: float, unknown: int, d
 
 
 def with_case_dropout(examples: Sequence[Example], draw: Draw) -> list[Example]:
-    """Hides the capitals of some windows: text in one casing has to be read as well, and few corpora have any."""
+    """Hides the casing of some windows: models must also read all-caps or lowercase text, which few corpora contain."""
     keys = [example.window.content_key for example in examples]
     drawn = draw.uniform("casing", keys, 1)[:, 0]  # (B,)
     return [
@@ -41,8 +41,8 @@ def with_case_dropout(examples: Sequence[Example], draw: Draw) -> list[Example]:
 def perturbed(table: Tensor, size: float) -> Iterator[None]:
     """FGM (Miyato, Dai and Goodfellow, ICLR 2017): inside, an embedding table (V, d) is shifted along its own gradient.
 
-    The shift of the whole table has `size` times the length of a mean row. Afterwards the table is exactly as before. Without
-    a gradient nothing is shifted.
+    The norm of the whole shift is `size` times the root mean square norm of a row. Afterwards the table is exactly as before.
+    Without a gradient nothing is shifted.
     """
     before = table.detach().clone()  # subtracting the shift would not restore the last bit
     length = before.norm() * len(before) ** -0.5
@@ -57,7 +57,7 @@ def perturbed(table: Tensor, size: float) -> Iterator[None]:
 
 
 def _direction(gradient: Tensor) -> Tensor:
-    """Of length 1, or 0 where there is none. Scaled by its largest number first: squares of tiny numbers would vanish."""
+    """The gradient with norm 1, or 0 if it is 0. First scaled by its largest value: squares of tiny numbers would underflow."""
     tiny = torch.finfo(gradient.dtype).tiny
     scaled = gradient / gradient.abs().max().clamp_min(tiny)
     length: Tensor = scaled.norm()
@@ -65,7 +65,7 @@ def _direction(gradient: Tensor) -> Tensor:
 
 
 class WeightAverage:
-    """An exponential moving average of a model's parameters, over about so many steps."""
+    """An exponential moving average of a model's parameters, over about this many steps."""
 
     def __init__(self, model: nn.Module, steps: float) -> None:
         self.parameters = dict(model.named_parameters())
@@ -74,7 +74,7 @@ class WeightAverage:
         self._detached = [parameter.detach() for parameter in self.parameters.values()]
 
     def add(self, step: int) -> None:
-        """Takes in the weights after `step` steps. Depends on the step alone: resuming is exact."""
+        """Updates the average after `step` steps. The decay depends only on the step, so resuming is exact."""
         decay = min(self.decay, step / (step + _RAMP))
         average = get_ema_multi_avg_fn(decay)  # type: ignore[no-untyped-call]
         average(list(self.weights.values()), self._detached, step)

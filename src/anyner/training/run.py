@@ -27,7 +27,7 @@ from anyner.inference.tuning import Tuner
 from anyner.layers.span_classifier import SpanScores
 from anyner.model import NerModel
 from anyner.training import trackers
-from anyner.training.auto import STANDARD, Rules, completed, told
+from anyner.training.auto import STANDARD, Rules, choices_line, completed
 from anyner.training.checkpoint import remove_checkpoint
 from anyner.training.config import Recipe, RefitConfig
 from anyner.training.data.example_file import EXAMPLES, ExampleFile, fitting, hash_of_data, is_available
@@ -37,18 +37,18 @@ from anyner.training.data.statistics import corpus_statistics, strictest_policy
 from anyner.training.encoder import limited_weights, starting_encoder
 from anyner.training.loop import Outcome, Trainer
 from anyner.training.model_folder import BestModel, begin_folder, check_folder, check_recipe, read_metrics
-from anyner.training.processes import locked, others_watched
+from anyner.training.processes import locked, lost_processes_reported
 from anyner.training.progress import Listener
 from anyner.version import __version__
 
 _MANY_KINDS, _MUCH_MEMORY = 50, 2.0
-"""The memory of a step is estimated from so many labels on, and reported from so many GB on."""
+"""The memory of a step is estimated from this many labels on, and reported if it exceeds this many GB."""
 LARGE = 200_000
-"""Training documents from which on the examples, some 6 kB each, are not held in memory."""
-_TOLD = 20
-"""How often it is told how many of them there are."""
+"""From this many training documents on, the examples (about 6 kB each) are kept in a file instead of in memory."""
+_PROGRESS_NOTES = 20
+"""Number of progress notes while that file is written."""
 _TABLES = 9
-"""Copies of the table of all spans and labels that a step holds at once (measured)."""
+"""Copies of the score table (spans by labels) that a step holds at once (measured)."""
 
 
 Keep = Callable[[Recognizer, Iterable[Example]], Sequence[Example]]
@@ -75,10 +75,10 @@ def run(
     """
     trackers.check_installed(recipe.training.trackers)
     accelerator = accelerator_of(recipe.training.trackers, folder)
-    listener = listener if listener is not None and accelerator.is_main_process else Listener()  # one of them tells
+    listener = listener if listener is not None and accelerator.is_main_process else Listener()  # the others are silent
     given = recipe
     with ExitStack() as held:
-        held.enter_context(others_watched())
+        held.enter_context(lost_processes_reported())
         _claim(folder, resume, accelerator, held)
         if data is None:
             corpora = Corpora.read(recipe.data)
@@ -93,7 +93,7 @@ def run(
         recognizer, examples, check = build(recipe, data, _keep(folder, recipe, data, listener, accelerator))
         recognizer.model.to(accelerator.device)
         _report(listener, recipe, data, recognizer, check)
-        if line := told(given, recipe):
+        if line := choices_line(given, recipe):
             listener.note(line)
         best_model = BestModel(recognizer, recipe, folder, data)
         trainer = Trainer(
@@ -128,7 +128,7 @@ def run(
 
 
 def build(recipe: Recipe, data: Splits, keep: Keep | None = None) -> tuple[Recognizer, Sequence[Example], DataCheck]:
-    """A new, untrained recognizer, the training examples, and what was noticed in the data. `keep` holds the examples."""
+    """A new, untrained recognizer, the training examples and the data check. `keep` stores the examples; default: a list."""
     torch.manual_seed(recipe.training.seed)
     check = DataCheck(problems=data.problems)
     entities = [word_entities(document, recipe.text, check) for document in data.train]
@@ -164,11 +164,11 @@ def build(recipe: Recipe, data: Splits, keep: Keep | None = None) -> tuple[Recog
 
 
 def _keep(folder: Path, recipe: Recipe, data: Splits, listener: Listener, accelerator: Accelerator) -> Keep | None:
-    """Examples of a large corpus are in a file of the folder, which a resumed training finds there; None: in memory."""
+    """How to store the examples: for a large corpus in a file in the folder, which a resumed training reuses. None: in memory."""
     if len(data.train) < LARGE:
         return None
     if not is_available():
-        listener.note("note: all training examples are in memory; with pyarrow (pip install 'anyner[parquet]') they would not be")
+        listener.note("note: all training examples are held in memory; to keep them in a file: pip install 'anyner[parquet]'")
         return None
 
     def in_a_file(recognizer: Recognizer, examples: Iterable[Example]) -> ExampleFile:
@@ -176,23 +176,23 @@ def _keep(folder: Path, recipe: Recipe, data: Splits, listener: Listener, accele
         if accelerator.is_local_main_process:
             made_from = hash_of_data(recipe, data, recognizer.vocabulary)
             if fitting(path, made_from) is None:
-                ExampleFile.write(_told(examples, len(data.train), listener), path, made_from)
+                ExampleFile.write(_with_progress(examples, len(data.train), listener), path, made_from)
         accelerator.wait_for_everyone()
         return ExampleFile(path)
 
     return in_a_file
 
 
-def _told(examples: Iterable[Example], documents: int, listener: Listener) -> Iterator[Example]:
-    """The examples, with their number told from time to time."""
+def _with_progress(examples: Iterable[Example], documents: int, listener: Listener) -> Iterator[Example]:
+    """The examples; their number so far is reported from time to time."""
     for number, example in enumerate(examples, 1):
         yield example
-        if number % max(1, documents // _TOLD) == 0:
-            listener.note(f"cut into windows: {number:,}, for {documents:,} training documents")
+        if number % max(1, documents // _PROGRESS_NOTES) == 0:
+            listener.note(f"cutting {documents:,} training documents into windows: {number:,} so far")
 
 
 def _memory_note(head: Head, trainer: Trainer) -> str | None:
-    """Heads that score every span for every label need tables that grow with the labels and the square of the words."""
+    """Heads that score every span for every label need memory that grows with the labels and with the square of the words."""
     kinds = max((len(layer.bilinear) for layer in head.modules() if isinstance(layer, SpanScores)), default=0)
     if kinds < _MANY_KINDS:
         return None
@@ -207,7 +207,7 @@ def _memory_note(head: Head, trainer: Trainer) -> str | None:
 
 
 def _thresholds(head: HeadConfig, refit: RefitConfig | None) -> dict[str, float]:
-    """The architecture's defaults, and those of a refit on top."""
+    """The architecture's defaults, overridden by those of a refit."""
     known = head.default_thresholds()
     given = refit.thresholds if refit is not None else {}
     if unknown := [name for name in given if name not in known]:
@@ -216,14 +216,14 @@ def _thresholds(head: HeadConfig, refit: RefitConfig | None) -> dict[str, float]
 
 
 def accelerator_of(log_with: Sequence[str] = (), folder: Path | None = None) -> Accelerator:
-    """`log_with`: experiment trackers, of which TensorBoard writes to the folder."""
+    """`log_with`: experiment trackers; TensorBoard writes to the folder."""
     # A head that alternates objectives leaves parameters without gradient in some steps. Buffers never change.
-    several = DistributedDataParallelKwargs(find_unused_parameters=True, broadcast_buffers=False)
-    # Its own mixed precision can be set only once in a process, so the loop does that part.
+    ddp = DistributedDataParallelKwargs(find_unused_parameters=True, broadcast_buffers=False)
+    # Accelerate can set mixed precision only once per process, so the loop does it.
     return Accelerator(
         cpu=not torch.cuda.is_available(),
         mixed_precision="no",
-        kwargs_handlers=[several],
+        kwargs_handlers=[ddp],
         log_with=list(log_with) or None,
         project_dir=folder,
     )

@@ -1,4 +1,4 @@
-"""Trainings side by side, each GPU with a process of its own."""
+"""Trainings in parallel, with one process per GPU."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from anyner.training.processes import Interrupted, StopRequest
 from anyner.training.progress import EpochRecord, Listener, epoch_line
 
 _POLL = 0.2
-"""Seconds between two looks at the processes."""
+"""Seconds between two checks of the processes."""
 
 
 class Training(Protocol):
-    """Goes to another process, so it must be possible to pickle it."""
+    """Runs in another process, so it must be picklable."""
 
     def __call__(self, *, listener: Listener) -> object: ...
 
@@ -34,13 +34,13 @@ class _Line(NamedTuple):
 
 
 def gpus() -> list[str]:
-    """As CUDA_VISIBLE_DEVICES names them."""
+    """The visible GPUs, as CUDA_VISIBLE_DEVICES names them."""
     named = os.environ.get("CUDA_VISIBLE_DEVICES")
     return named.split(",") if named else list(map(str, range(torch.cuda.device_count())))
 
 
 def side_by_side(trainings: Mapping[str, Training], devices: Sequence[str], listener: Listener) -> None:
-    """Runs trainings, each device its share in turn. If one fails, or on Ctrl-C or SIGTERM, all keep a checkpoint and stop."""
+    """Runs trainings in parallel, on each device one at a time. If one fails, or on Ctrl-C or SIGTERM, all save and stop."""
     context, stop = get_context("spawn"), StopRequest()
     lines: Queue[_Line] = context.Queue()
     shares = [dict(list(trainings.items())[number :: len(devices)]) for number in range(len(devices))]
@@ -60,17 +60,17 @@ def side_by_side(trainings: Mapping[str, Training], devices: Sequence[str], list
             if not stopping and (stop.asked or any(process.exitcode for process in processes)):
                 stopping = True
                 for process in processes:
-                    process.terminate()  # a request, which a training answers with a checkpoint
+                    process.terminate()  # SIGTERM, on which a training saves a checkpoint
     if stop.asked:
         raise Interrupted(stop.exit_code)
     if errors:
         raise AnynerError(f"{errors[0].training}: {errors[0].text}")
     if codes := [process.exitcode for process in processes if process.exitcode]:
-        raise AnynerError(f"a training ended with exit code {codes[0]}: the same command goes on where it stopped")
+        raise AnynerError(f"a training ended with exit code {codes[0]}: repeat the command to resume")
 
 
-class _Elsewhere(Listener):
-    """Tells in the process that waits for all trainings."""
+class _QueueListener(Listener):
+    """Sends notes to the parent process."""
 
     def __init__(self, training: str, lines: Queue[_Line]) -> None:
         self._training, self._lines = training, lines
@@ -85,10 +85,10 @@ class _Elsewhere(Listener):
 def _train(device: str, trainings: Mapping[str, Training], lines: Queue[_Line]) -> None:
     os.environ["CUDA_VISIBLE_DEVICES"] = device  # before torch looks for GPUs
     if hasattr(os, "setpgrp"):
-        os.setpgrp()  # Ctrl-C goes to the waiting process alone, which asks all others once: a second request would lose steps
+        os.setpgrp()  # Ctrl-C reaches the parent alone, which stops each child once: a second signal would lose steps
     for name, training in trainings.items():
         try:
-            training(listener=_Elsewhere(name, lines))
+            training(listener=_QueueListener(name, lines))
         except Interrupted as stopped:
             sys.exit(stopped.exit_code)
         except AnynerError as error:

@@ -1,4 +1,4 @@
-"""Experiment trackers beside `metrics.jsonl`: TensorBoard, MLflow and Weights & Biases, through accelerate."""
+"""Experiment trackers in addition to `metrics.jsonl`: TensorBoard, MLflow and Weights & Biases, through accelerate."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from anyner.training.config import Recipe, TrackerName
 from anyner.training.progress import EpochRecord
 
 PROJECT = "anyner"
-"""What the trackers call the project or experiment."""
+"""Name of the project or experiment in the trackers."""
 
 
 def check_installed(trackers: tuple[TrackerName, ...]) -> None:
-    """accelerate would leave out in silence what is not installed."""
+    """Refuses trackers that are not installed; accelerate would silently skip them."""
     for name in trackers:
         if not find_spec(name):
             raise AnynerError(f"training.trackers: {name} is not installed: pip install {name}")
 
 
 def start(accelerator: Accelerator, recipe: Recipe, folder: Path) -> None:
-    """Opens a run with the keys of the recipe, named after the folder where the tracker has names for runs."""
+    """Opens a run with the keys of the recipe, named after the folder if the tracker names runs."""
     names = {"mlflow": {"run_name": folder.name}, "wandb": {"name": folder.name, "dir": str(folder)}}
     accelerator.init_trackers(PROJECT, config=dict(_flat(recipe.plain())), init_kwargs=names)
 
@@ -39,13 +39,13 @@ def log(accelerator: Accelerator, record: EpochRecord) -> None:
 
 
 def finish(accelerator: Accelerator) -> None:
-    """Not by accelerate's `end_training`, which leaves the group of processes as well."""
+    """Closes the trackers; accelerate's `end_training` would also destroy the process group."""
     for tracker in accelerator.trackers:
         tracker.finish()
 
 
 def _flat(plain: Mapping[str, Any], group: str = "") -> Iterator[tuple[str, str | int | float]]:
-    """Dotted keys with plain values, as all trackers take them."""
+    """Dotted keys with plain values, as all trackers accept them."""
     for name, value in plain.items():
         if isinstance(value, Mapping):
             yield from _flat(value, f"{group}{name}.")

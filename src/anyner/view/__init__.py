@@ -1,1 +1,1 @@
-"""Entities drawn in the terminal and in HTML."""
+"""Drawings of entities, reports and trainings: terminal, HTML, SVG."""

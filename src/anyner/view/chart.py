@@ -14,7 +14,7 @@ Range = tuple[float, float]
 _LEFT, _RIGHT, _TOP, _BOTTOM = 48, 16, 56, 40
 _WIDTH, _HEIGHT = 440, 270
 COLOURS = (5, 9, 3, 6, 1, 7, 4, 8, 2, 0)
-"""The order in which curves take the colours of the palette: the most different first."""
+"""Palette colours in the order in which curves take them, the most distinct first."""
 _DASHES = ("", "6 3", "2 3", "8 3 2 3")
 _MOST_MARKS = 40
 _MOST_DECADES = 1e9
@@ -30,16 +30,16 @@ class Curve:
 class Axis:
     title: str
     range: Range | None = None
-    """Default: what the values need."""
+    """Default: fitted to the values."""
     log: bool = False
     whole: bool = False
-    """Marks at whole numbers only."""
+    """Tick marks at whole numbers only."""
     marked: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One picture inside a frame of its own size."""
+    """The SVG elements of one chart, and its size."""
 
     title: str
     body: str
@@ -70,7 +70,7 @@ def line_chart(
     width: int = _WIDTH,
     height: int = _HEIGHT,
 ) -> Chart:
-    """Curves over one pair of axes; `mark` is a place on x to point out, `diagonal` the line on which y equals x."""
+    """Curves over one pair of axes; `mark` highlights a value on x, `diagonal` draws the line y = x."""
     points = [point for curve in curves for point in curve.points]
     across = _Scale(x, [one for one, _ in points], _LEFT, width - _RIGHT)
     up = _Scale(y, [other for _, other in points], height - _BOTTOM, _TOP)
@@ -106,7 +106,7 @@ def line_chart(
 def bar_chart(
     title: str, bars: Sequence[tuple[str, float, str]], x_title: str, width: int = _WIDTH, height: int = _HEIGHT
 ) -> Chart:
-    """Bars from 0 to 100 percent, given as ratios: a name, the ratio, and a small note under the name."""
+    """Bars from 0 to 100 percent, each given by its name, its ratio and a small note under the name."""
     up = _Scale(Axis("", (0.0, 100.0)), [], height - _BOTTOM - 12, _TOP - 10)
     across = _Scale(Axis(x_title, (0.0, float(max(len(bars), 1))), marked=False), [], _LEFT, width - _RIGHT)
     parts = [*_frame(title, across, up, width, height)]
@@ -124,7 +124,7 @@ def bar_chart(
 
 
 class _Scale:
-    """From values to pixels, with a few round marks."""
+    """Maps values to pixels; has a few round tick marks."""
 
     def __init__(self, axis: Axis, values: Sequence[float], start: float, end: float) -> None:
         finite = [value for value in values if isfinite(value) and (value > 0 or not axis.log)]
@@ -166,7 +166,7 @@ def _text(text: str, x: float, y: float, size: int, *, kind: str = "dim", anchor
 
 
 def _frame(title: str, across: _Scale, up: _Scale, width: int, height: int) -> list[str]:
-    """The title, the lines and figures of both axes, and what they count."""
+    """The title, and the grid lines, tick labels and titles of both axes."""
     parts = [f'<g font-weight="600">{_text(title, _LEFT, 22, 14, kind="ink", anchor="start")}</g>']
     base = up(up.low)
     for mark in up.marks():
@@ -187,6 +187,6 @@ def _shortened(name: str) -> str:
 
 
 def spread(values: Sequence[float]) -> float:
-    """The largest over the smallest of the positive values: above 30 or so, a logarithmic axis shows more."""
+    """The largest over the smallest positive value: above about 30, a logarithmic axis is easier to read."""
     positive = [value for value in values if value > 0 and isfinite(value)]
     return max(positive) / min(positive) if positive else (inf if values else 1.0)

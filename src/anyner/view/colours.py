@@ -1,7 +1,7 @@
-"""The colour of a label: the same on every page, run and machine, for it depends on nothing but the label's name.
+"""The colour of a label depends on its name alone, so it is the same on every page, run and machine.
 
-Ten colours that stay apart for readers with any kind of colour blindness, in a form for light and one for dark grounds;
-each has a contrast of at least 4.5 to its ground. Two labels may share one, so a label's name is always drawn as well.
+Ten colours that are distinguishable with any kind of colour blindness, each in one variant for light and one for dark
+backgrounds, with a contrast of at least 4.5. Two labels may share one, so a label's name is always drawn as well.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ class Colour(NamedTuple):
 
     number: int
     light: str
-    """For a light ground, as #rrggbb."""
+    """For a light background, as #rrggbb."""
     dark: str
     terminal: int
-    """Of the 256-colour palette; readable on a dark and on a light ground."""
+    """Index in the 256-colour palette; readable on dark and light backgrounds."""
 
 
 PALETTE = tuple(
@@ -46,5 +46,5 @@ PALETTE = tuple(
 
 @lru_cache(maxsize=4096)
 def colour_of(label: str) -> Colour:
-    data = label.encode(errors="backslashreplace")  # a lone surrogate has no bytes of its own
+    data = label.encode(errors="backslashreplace")  # a lone surrogate cannot be encoded
     return PALETTE[crc32(data, _SEED) % len(PALETTE)]

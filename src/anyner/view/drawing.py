@@ -1,7 +1,7 @@
-"""What all drawings share: characters made visible, their widths, lines, and the tracks of entities.
+"""Shared by all drawings: visible characters and their widths, line wrapping, and the tracks of entities.
 
-Tracks are the lines under a text on which entities are drawn, track 0 nearest to the text. `tracks` gives them for a whole
-document; a drawing that knows its lines closes them up with `rows`, which keeps their order.
+Tracks are the lines under a text on which entities are drawn, track 0 nearest to the text. `tracks` assigns them for a whole
+document; a drawing that wraps its text compacts them for each line with `rows`, which keeps their order.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _JOINERS = "\u200c\u200d"
 _INVISIBLE = "\u00ad\u200b\u2060\ufeff"
 _NOT_IN_XML = "\ufffe\uffff"
 TEXT_SIZE, LABEL_SIZE = 17, 10
-"""Of the letters in HTML and SVG, in pixels."""
+"""Font sizes in HTML and SVG, in pixels."""
 EM = 1000
-"""Widths of characters are in thousandths of the size of the letters."""
+"""Widths of characters are in thousandths of the font size."""
 LONGEST_LABEL = 13 * EM
-"""Longer labels are drawn shortened."""
-# Of the characters from the blank to the tilde, as in Helvetica, Arial and the fonts made to fit them.
+"""Longer labels are truncated."""
+# Of the characters from space to tilde in Helvetica, Arial and metric-compatible fonts.
 _WIDTHS = (
     "278 278 355 556 556 889 667 191 333 333 389 584 278 333 278 278 556 556 556 556 556 556 556 556 "
     "556 556 278 278 584 584 584 556 1015 667 667 722 722 667 611 778 722 278 500 667 556 833 722 778 "
@@ -58,7 +58,7 @@ def visible(text: str) -> str:
 
 
 def for_terminal(character: str) -> str:
-    """What to print for a character: nothing that moves the cursor, starts an escape sequence or turns the direction."""
+    """What to print for a character: nothing that moves the cursor, starts an escape sequence or changes the text direction."""
     category = unicodedata.category(character)
     if category not in ("Cc", "Cf", "Cs", "Zl", "Zp"):
         return character
@@ -73,7 +73,7 @@ def for_terminal(character: str) -> str:
 
 
 def columns(printed: str) -> int:
-    """The columns that a printed text takes: 2 for wide characters, 0 for combining ones."""
+    """Terminal columns of a printed text: 2 for wide characters, 0 for combining ones."""
     return len(printed) if printed.isascii() else sum(map(_columns_of_one, printed))
 
 
@@ -89,7 +89,7 @@ def _wide(character: str) -> bool:
 
 @lru_cache(maxsize=65_536)
 def advance(character: str) -> int:
-    """About how wide a character is set in a font without serifs, in thousandths of its size."""
+    """Approximate width of a character in a sans-serif font, in thousandths of the font size."""
     if character in _ASCII:
         return _ASCII[character]
     if character == "\t":
@@ -102,13 +102,13 @@ def advance(character: str) -> int:
 
 @lru_cache(maxsize=4096)
 def label_advance(label: str) -> int:
-    """The room a label needs in thousandths of the size of the *text*, with a space after it; bold letters are wider."""
+    """Width of a label in bold and a space after it, in thousandths of the font size of the *text*."""
     letters = min(sum(1100 * advance(c) // EM for c in visible(label)), LONGEST_LABEL)
     return letters * LABEL_SIZE // TEXT_SIZE + 300
 
 
 def strong_direction(text: str) -> str:
-    """L or R, as the first letter that has a direction says; empty if there is none."""
+    """Direction of the first character that has a strong one, L or R; empty if there is none."""
     kinds = map(unicodedata.bidirectional, text)
     return next(("L" if kind == "L" else "R" for kind in kinds if kind in ("L", "R", "AL")), "")
 
@@ -128,12 +128,12 @@ class Line:
     start: int
     end: int
     reach: int
-    """Up to here whatever is not printed, blanks and the line break, counts as part of this line."""
+    """End of the line including the white space and line break that are not printed."""
     offsets: Sequence[int]
 
 
 def lines(text: str, width: int, measured: Callable[[str], int]) -> Iterator[Line]:
-    """The text wrapped to a width, at white space and between wide characters; `measured` is the width of a character."""
+    """The text wrapped to a width, at white space and between wide characters; `measured` gives the width of a character."""
     start = 0
     for paragraph in text.split("\n"):
         end = start + len(paragraph)
@@ -164,9 +164,9 @@ def _cut(text: str, start: int, stop: int, width: int, measured: Callable[[str],
 
 
 def on_lines(lines: Iterable[Span], entities: Sequence[Entity]) -> Iterator[list[int]]:
-    """For each line, given from its first character to its end, the places of the entities on it.
+    """For each line, given as a span of characters, the indices of the entities on it.
 
-    Both come in the order of the text, so each entity is looked at where it lies only.
+    Lines and entities are in text order, so each entity is compared with the lines around it only.
     """
     shown: list[int] = []
     coming = 0
@@ -179,9 +179,9 @@ def on_lines(lines: Iterable[Span], entities: Sequence[Entity]) -> Iterator[list
 
 
 def near(fragments: Fragments, start: int, end: int) -> Fragments:
-    """The fragments between two characters, and one more on either side, so that the gaps between are known as well.
+    """The fragments between two characters, and one more on either side, so that the gaps at the edges are known as well.
 
-    An entity may have as many fragments as a document has lines: looking at all of them on every line takes too long.
+    An entity may have as many fragments as a document has lines: scanning all of them for every line takes too long.
     """
     first = bisect_right(fragments, start, key=itemgetter(1))
     stop = bisect_left(fragments, end, key=itemgetter(0))
@@ -210,8 +210,8 @@ def allocate(covers: Sequence[Span], footprints: Sequence[Span] | None = None) -
     """The track of every entity, given the span from its first to its last character.
 
     Shorter entities come first and take the lowest free track, so an entity lies further from the text than all entities
-    inside it, and entities of one track never overlap. `footprints` are what must not overlap when that is more than the
-    covers, for instance because a label sticks out. Equal input gives equal tracks.
+    inside it, and entities of one track never overlap. `footprints` are the spans that must not overlap where they
+    are larger than the covers, for instance because a label sticks out. Equal input gives equal tracks.
     """
     footprints = covers if footprints is None else footprints
     tracks: list[_Track] = []
@@ -244,9 +244,9 @@ def tracks(document: Document) -> list[int]:
 
 
 def rows(order: Sequence[int], footprints: Sequence[Span]) -> list[int]:
-    """The row of every entity of one line, given their tracks: after all that it touches and that come before it.
+    """The row of every entity of one line, given their tracks: below all overlapping entities of lower tracks.
 
-    So entities that meet lie in the order of their tracks, and no two of a row touch.
+    Overlapping entities thus keep the order of their tracks, and no two of a row overlap.
     """
     tracks: list[_Track] = []
     chosen = [0] * len(order)

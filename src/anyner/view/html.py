@@ -1,4 +1,4 @@
-"""Documents as HTML: one self-contained page, or a piece of one for notebooks and reports.
+"""Documents as HTML: one self-contained page, or a snippet for notebooks and reports.
 
 Under the text every entity has a bar on its track. Bars are backgrounds of inline text, so they wrap with it, in either
 direction, and every line is as deep as the entities on it need. The page is written document by document, the legend last
@@ -22,7 +22,7 @@ from anyner.view.colours import PALETTE, Colour, colour_of
 from anyner.view.drawing import near, on_lines, right_to_left, strong_direction, tracks, visible
 
 PITCH = 16
-"""From one track to the next, in pixels."""
+"""Distance from one track to the next, in pixels."""
 _BAR, _DASH = 3, 2
 _LONGEST_HINT = 120
 
@@ -39,7 +39,7 @@ def write(documents: Iterable[Document], file: TextIO, title: str = "Entities") 
 
 
 def piece(documents: Iterable[Document]) -> str:
-    """The drawings with their style, without a page around them and without script: what a notebook shows."""
+    """The drawings and their style as an HTML snippet without script, for notebooks."""
     legend = Legend()
     articles = [(document, layout(document, legend)) for document in documents]
     return environment().get_template("piece.html").render(articles=articles, legend=legend)
@@ -48,8 +48,8 @@ def piece(documents: Iterable[Document]) -> str:
 def plain(document: Document, legend: Legend, stressed: Callable[[Entity], bool]) -> list[list[Any]]:
     """The lines as plain lists, from which the script of a page makes the same drawing; all but `stressed` entities are faint.
 
-    A segment is its text, or else its text, its bars (label, track, solid 1 + touched 2 + faint 4) and its tags (label,
-    track, backwards 1 + faint 4, score).
+    A segment is either its text or a list of its text, its bars (label, track, solid 1 + touched 2 + faint 4) and its tags
+    (label, track, backwards 1 + faint 4, score).
     """
 
     def bar(one: Bar) -> list[int]:
@@ -83,7 +83,7 @@ class LegendEntry:
 
 
 class Legend(dict[str, LegendEntry]):
-    """The labels of a page. Each has a variable of its own, so that it can be switched off."""
+    """The labels of a page. Each has its own CSS variable, so that it can be hidden."""
 
     def add(self, label: str) -> LegendEntry:
         entry = self.setdefault(label, LegendEntry(len(self), label))
@@ -106,12 +106,12 @@ class Placed:
     colour: str
     hint: str
     backwards: bool
-    """Whether it begins at its right end."""
+    """Whether it runs from right to left."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """The piece of an entity's bar under one segment."""
+    """The part of an entity's bar under one segment."""
 
     placed: Placed
     solid: bool
@@ -129,7 +129,7 @@ class Segment:
 
     @property
     def depth(self) -> int:
-        """The tracks that it needs."""
+        """The number of tracks that it needs."""
         return self.bars[-1].placed.track + 1
 
     @property
@@ -161,7 +161,7 @@ def _chunks(documents: Iterable[Document], title: str) -> Iterator[str]:
 
 @cache
 def environment() -> Environment:
-    """Templates that escape everything they are given."""
+    """The Jinja environment; templates escape all values."""
     made = Environment(
         loader=PackageLoader("anyner.view", "static"),
         autoescape=True,
@@ -184,7 +184,7 @@ def layout(document: Document, legend: Legend) -> list[list[Segment]]:
         placed.append(Placed(number, entity, track, colour, hint(entity), _backwards(entity, document.text)))
     lengths = [len(line) + 1 for line in document.text.split("\n")]
     spans = [(stop - length, stop - 1) for length, stop in zip(lengths, accumulate(lengths), strict=True)]
-    # The line break before a line counts as its own, so an entity that begins with one is still labelled.
+    # The line break before a line counts as part of it, so an entity that begins with one is still labelled.
     with_break = ((start - 1, stop) for start, stop in spans)
     return [
         _line(document.text, start, max(start, stop - document.text.endswith("\r", start, stop)), [placed[n] for n in shown])

@@ -16,27 +16,27 @@ from anyner.view.terminal import draw
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Drawing:
-    """Documents as a drawing. A notebook shows it, `print` draws it with letters."""
+    """Documents as a drawing. A notebook shows it, `print` draws it as text."""
 
     documents: tuple[Document, ...]
 
     def html(self, title: str = "Entities") -> str:
-        """A whole page that needs nothing but itself."""
+        """A self-contained page."""
         return pages.render(self.documents, title)
 
     def svg(self, width: int = 800) -> str:
-        """A picture of so many pixels."""
+        """A picture, `width` pixels wide."""
         return pictures.render(self.documents, width)
 
     def text(self, width: int = 100, colour: bool = False) -> str:
         return "\n\n".join(draw(document, width, colour) for document in self.documents)
 
     def save(self, path: str | Path) -> None:
-        """Writes .html, .svg or .txt, whichever the name ends in."""
+        """Writes .html, .svg or .txt, as the file name ends."""
         makers: dict[str, Callable[[], str]] = {".html": self.html, ".svg": self.svg, ".txt": lambda: self.text() + "\n"}
         maker = makers.get(Path(path).suffix.lower())
         if maker is None:
-            raise AnynerError(f"{path}: a drawing is saved as {', '.join(makers)}")
+            raise AnynerError(f"{path}: expected a file name that ends in {', '.join(makers)}")
         write_chunks(Path(path), [maker()])
 
     def _repr_html_(self) -> str:
@@ -49,5 +49,5 @@ class Drawing:
 
 
 def render(documents: Document | Iterable[Document]) -> Drawing:
-    """One document or several as a drawing that a notebook shows."""
+    """Draws one or several documents; a notebook shows the result."""
     return Drawing((documents,) if isinstance(documents, Document) else tuple(checked_documents(documents)))

@@ -24,7 +24,7 @@ from anyner.view.drawing import on_lines, visible
 from anyner.view.html import Legend, environment, plain
 
 _CONTEXT, _LONGEST = 80, 1200
-"""Characters shown on either side of an error, and in all."""
+"""Most characters shown on either side of an error, and in all."""
 Key = tuple[str, Fragments]
 _MOST_CONFUSED = 24
 _LONGEST_NAME = 60
@@ -42,7 +42,7 @@ MEANINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under headings; the first column is a name, and a label where `labels` says so."""
+    """Rows under headings; the first column has names, or labels if `labels` is set."""
 
     title: str
     headings: Sequence[str]
@@ -53,7 +53,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """A confusion: how often the label of a row came out as the label of a column."""
+    """A confusion matrix: how often the label of a row was predicted as the label of a column."""
 
     labels: Sequence[str]
     counts: dict[tuple[str, str], int]
@@ -70,7 +70,7 @@ class Page:
     subtitle: str
     headline: Sequence[tuple[str, str]]
     kinds: Sequence[tuple[str, int, str]]
-    """Of cases: name, how many, what it means."""
+    """Kinds of cases: name, count, meaning."""
     cases: Sequence[dict[str, Any]]
     legend: Legend
     sides: Sequence[str]
@@ -92,7 +92,7 @@ def write_report(evaluation: Evaluation, file: TextIO, title: str = "Evaluation"
     cases = list(_error_cases(evaluation, legend))
     headline = [
         (_percent(strict.f1), f"strict micro F1, 95 % interval {_interval(evaluation.interval)}"),
-        (_percent(strict.precision), f"precision: {_count(strict.correct)} of {strict.predicted:,} predictions right"),
+        (_percent(strict.precision), f"precision: {_count(strict.correct)} of {strict.predicted:,} predictions correct"),
         (_percent(strict.recall), f"recall: {_count(strict.correct)} of {strict.gold:,} gold entities found"),
         (f"{len(cases):,}", f"errors in {evaluation.documents:,} documents"),
     ]
@@ -150,8 +150,8 @@ class _Case:
     document: int
     kind: str
     entities: tuple[Entity, ...]
-    said: str
-    """In one line."""
+    summary: str
+    """One line."""
 
 
 def _error_cases(evaluation: Evaluation, legend: Legend) -> Iterator[dict[str, Any]]:
@@ -174,7 +174,7 @@ def _named(entities: Sequence[Entity]) -> str:
 
 
 def _browsable(cases: Iterable[_Case], systems: Sequence[Sequence[Pair]], legend: Legend) -> Iterator[dict[str, Any]]:
-    """Every case as the page's script takes it: kind, labels, place, and a drawing for each side."""
+    """Every case as the page's script reads it: kind, labels, position, and a drawing for each side."""
     for number, group in groupby(cases, key=lambda case: case.document):
         own, pair = list(group), systems[0][number]
         text = pair.document.text
@@ -182,9 +182,9 @@ def _browsable(cases: Iterable[_Case], systems: Sequence[Sequence[Pair]], legend
         sides = [pair.gold, *(system[number].predicted for system in systems)]
         shown = [[tuple(one) for one in on_lines(windows, side)] for side in sides]
         for place, (case, (start, end)) in enumerate(zip(own, windows, strict=True)):
-            wanted = {_inside(entity, start, end) for entity in case.entities}
+            stressed = {_inside(entity, start, end) for entity in case.entities}
             drawn = [
-                _excerpt(text, (start, end), [side[one] for one in at[place]], wanted, legend)
+                _excerpt(text, (start, end), [side[one] for one in at[place]], stressed, legend)
                 for side, at in zip(sides, shown, strict=True)
             ]
             yield {
@@ -192,13 +192,13 @@ def _browsable(cases: Iterable[_Case], systems: Sequence[Sequence[Pair]], legend
                 "labels": sorted({visible(entity.label) for entity in case.entities}),
                 "id": visible(pair.document.id) or f"document {number + 1}",
                 "at": min(entity.start for entity in case.entities),
-                "said": visible(case.said),
+                "said": visible(case.summary),
                 "sides": drawn,
             }
 
 
 def _window(text: str, entities: Sequence[Entity]) -> tuple[int, int]:
-    """The text around some entities, up to the ends of their lines and a few words far."""
+    """The stretch of text around some entities: a few words on either side, within their lines."""
     first, last = min(entity.start for entity in entities), max(entity.end for entity in entities)
     last = min(last, first + _LONGEST - 2 * _CONTEXT)
     start = max(text.rfind("\n", 0, first) + 1, first - _CONTEXT)
@@ -212,19 +212,19 @@ def _window(text: str, entities: Sequence[Entity]) -> tuple[int, int]:
 
 
 def _inside(entity: Entity, start: int, end: int) -> Key:
-    """Label and fragments of what is seen of an entity, counted from the start."""
+    """Label and fragments of the visible part of an entity, relative to `start`."""
     fragments = tuple(
         (max(one, start) - start, min(other, end) - start) for one, other in entity.fragments if one < end and other > start
     )
     return entity.label, fragments
 
 
-def _excerpt(text: str, window: tuple[int, int], entities: Iterable[Entity], wanted: set[Key], legend: Legend) -> list[Any]:
+def _excerpt(text: str, window: tuple[int, int], entities: Iterable[Entity], stressed: set[Key], legend: Legend) -> list[Any]:
     """The drawing of a window; entities that the case is not about are faint."""
     seen = [(_inside(entity, *window), entity.score) for entity in entities]
     kept = [Entity(label, fragments, score) for (label, fragments), score in seen if fragments]
     document = Document(text[slice(*window)]).with_entities(kept)
-    return plain(document, legend, lambda entity: entity.key in wanted)
+    return plain(document, legend, lambda entity: entity.key in stressed)
 
 
 # Figures
@@ -238,7 +238,7 @@ def _charts(evaluation: Evaluation) -> tuple[list[Chart], list[str]]:
             Curve(name, [(one.threshold, 100 * getattr(one.score, key)) for one in curve if one.score.predicted])
             for name, key in parts.items()
         ]
-        x = Axis("lowest score of a prediction", (curve[0].threshold if len(curve) > 1 else 0.0, 1.0))
+        x = Axis("score threshold", (curve[0].threshold if len(curve) > 1 else 0.0, 1.0))
         charts.append(line_chart("Precision and recall over thresholds", curves, x, Axis("percent", (0.0, 100.0))))
         charts.append(reliability_chart({"precision": reliability(evaluation.pairs)}))
     elif evaluation.strict.predicted:
@@ -253,7 +253,7 @@ def _charts(evaluation: Evaluation) -> tuple[list[Chart], list[str]]:
 
 
 def reliability_chart(curves: Mapping[str, Sequence[Bin]]) -> Chart:
-    """How often predictions are right at each score, a curve for each name; on the dashed line a score is that probability."""
+    """Precision by score, a curve for each name; on the dashed line the two are equal."""
     errors = " → ".join(f"{calibration_error(bins):.3f}" for bins in curves.values())
     drawn = [Curve(name, [(one.mean_score, one.precision) for one in bins]) for name, bins in curves.items()]
     x, y = Axis("mean score", (0.0, 1.0)), Axis("precision", (0.0, 1.0))
@@ -274,7 +274,7 @@ def _label_table(evaluation: Evaluation) -> Table:
     return Table("Labels", ("label", *_SCORE_HEADINGS), rows, labels=True)
 
 
-_SCORE_HEADINGS = ("P", "R", "F1", "right", "predicted", "gold")
+_SCORE_HEADINGS = ("P", "R", "F1", "correct", "predicted", "gold")
 
 
 def _summary_table(evaluation: Evaluation) -> Table:

@@ -1,7 +1,7 @@
 """Documents as one SVG picture, for papers, slides and pages that take images.
 
-The picture knows where every character lies: lines are wrapped here, right-to-left text is put in visual order, and each
-word is set to the width that was planned for it, so bars and labels fit in every viewer. Colours follow a dark theme.
+The position of every character is fixed here: lines are wrapped, right-to-left text is put in visual order, and each word is
+stretched to its planned width, so bars and labels fit in every viewer. Colours follow a dark theme.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from anyner.view.drawing import (
 from anyner.view.html import PITCH, hint
 
 _MARGIN, _LINE, _BASELINE = 16, 27, 19
-"""Around the picture, from line to line, and from the top of a line to the feet of its letters, in pixels."""
+"""Margin, line height, and baseline below the top of a line, in pixels."""
 _FONT = "Helvetica, Arial, 'Liberation Sans', 'Noto Sans', 'Noto Sans CJK SC', sans-serif"
 _PIECES = re.compile(r"\s*\S+\s*|\s+")
 STYLE = (
@@ -49,7 +49,7 @@ STYLE = (
 
 
 def render(documents: Iterable[Document], width: int = 800) -> str:
-    """One picture of that many pixels, the documents one below the other."""
+    """One picture, `width` pixels wide, with the documents one below the other."""
     shapes: list[str] = []
     y = _MARGIN
     for document in documents:
@@ -66,7 +66,7 @@ def render(documents: Iterable[Document], width: int = 800) -> str:
 
 
 def framed(body: str, width: int, height: int, title: str) -> str:
-    """A whole SVG file."""
+    """A complete SVG file."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" '
         f'font-family="{_FONT}"><title>{escape(visible(title))}</title><style>{STYLE}</style>\n'
@@ -76,7 +76,7 @@ def framed(body: str, width: int, height: int, title: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Characters `[start, end)` of a line that go in one direction, and the place of their left edge in pixels."""
+    """Characters `[start, end)` of a line that run in one direction, and their left edge in pixels."""
 
     start: int
     end: int
@@ -86,7 +86,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """An entity on one line: where it is solid, from where to where it is joined, and its label. All in pixels."""
+    """An entity on one line: its solid stretches, its edges and those of its label, in pixels."""
 
     number: int
     entity: Entity
@@ -112,7 +112,7 @@ class PictureLine:
 
 
 def picture_lines(document: Document, width: int) -> Iterator[PictureLine]:
-    """The lines of a document wrapped to so many pixels, with everything in its place."""
+    """The lines of a document, wrapped to `width` pixels and laid out."""
     order = tracks(document)
     wrapped = list(lines(document.text, width * EM // TEXT_SIZE, advance))
     shown = on_lines(((line.start, line.reach) for line in wrapped), document.entities)
@@ -131,7 +131,7 @@ def picture_lines(document: Document, width: int) -> Iterator[PictureLine]:
 def _bar(
     entity: Entity, line: Line, lefts: Sequence[float], backwards: bool, width: int
 ) -> tuple[list[tuple[float, float]], float, float, float, float]:
-    """Where it is solid, its left and right edge, and those of its label."""
+    """Its solid stretches, its left and right edge, and those of its label."""
     solid = []
     for start, end in near(entity.fragments, line.start, line.end):
         first, last = max(start, line.start) - line.start, min(end, line.end) - line.start
@@ -141,7 +141,7 @@ def _bar(
     solid = _joined(solid)
     inside = range(max(entity.start, line.start) - line.start, min(entity.end, line.end) - line.start)
     ends = [(lefts[place], lefts[place] + _pixels(line.offsets[place + 1] - line.offsets[place])) for place in inside]
-    if not ends:  # nothing but blanks where the line was cut
+    if not ends:  # only white space that is not printed
         ends = [(_pixels(line.offsets[-1]),) * 2]
     left, right = min(end[0] for end in ends), max(end[1] for end in ends)
     if left == right:  # a combining mark has no width of its own
@@ -183,7 +183,7 @@ def _drawn(line: PictureLine, text: str, hints: Sequence[str], y: int) -> Iterat
         shown, anchor, x = _shortened(box.entity.label), "start", box.label_left
         if line.backwards:
             anchor, x = "end", box.label_right
-        # A label is written from left to right wherever it stands, so `end` is always its right edge.
+        # A label runs from left to right in any paragraph, so `end` is always its right edge.
         yield (
             f'<text class="tag" x="{_x(x)}" y="{top + 12.5}" font-size="{LABEL_SIZE}" font-weight="600" direction="ltr" '
             f'text-anchor="{anchor}">{escape(shown)}</text></g>'
@@ -195,7 +195,7 @@ def _x(pixels: float) -> str:
 
 
 def _holes(box: Box) -> list[tuple[float, float]]:
-    """Between the solid stretches, and before and after them on a line that is crossed only."""
+    """The gaps between the solid stretches, and before and after them where the entity continues on another line."""
     edges = [box.left, *(edge for stretch in box.solid for edge in stretch), box.right]
     return [(left, right) for left, right in zip(edges[::2], edges[1::2], strict=True) if right - left > 0.1]
 
@@ -212,7 +212,7 @@ def _shortened(label: str) -> str:
 
 
 def _words(run: Run, line: Line, text: str, cuts: set[int], baseline: int) -> Iterator[str]:
-    """The words of a run, cut where entities begin and end, each at its place and as wide as planned."""
+    """The words of a run, cut where entities begin and end, each at its position and planned width."""
     first, last = line.start + run.start, line.start + run.end
     edges = sorted({first, last, *(cut for cut in cuts if first < cut < last)})
     for start, end in pairwise(edges):
@@ -232,7 +232,7 @@ def _words(run: Run, line: Line, text: str, cuts: set[int], baseline: int) -> It
 
 
 def _runs(text: str, offsets: Sequence[int], backwards: bool, width: int) -> list[Run]:
-    """The stretches of one direction, from left to right as they are seen."""
+    """The stretches of one direction, in visual order."""
     levels = _levels(text, backwards)
     stretches: list[Span] = []
     place = 0
@@ -240,7 +240,7 @@ def _runs(text: str, offsets: Sequence[int], backwards: bool, width: int) -> lis
         size = sum(1 for _ in group)
         stretches.append((place, place + size))
         place += size
-    for level in range(max(levels, default=0), 0, -1):  # rule L2: what is on a level or above it is turned round
+    for level in range(max(levels, default=0), 0, -1):  # rule L2 (Unicode bidi): reverse what is on this level or above
         turned: list[Span] = []
         for high, together in groupby(stretches, key=lambda span: levels[span[0]] >= level):
             group_of = list(together)
@@ -255,7 +255,7 @@ def _runs(text: str, offsets: Sequence[int], backwards: bool, width: int) -> lis
 
 
 def _levels(text: str, backwards: bool) -> list[int]:
-    """The level of every character, odd from right to left: the Unicode rules without explicit embeddings."""
+    """The embedding level of every character, odd for right-to-left: Unicode bidi rules without explicit embeddings."""
     base = "R" if backwards else "L"
     kinds, strong = [], base
     for character in text:

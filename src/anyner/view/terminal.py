@@ -20,8 +20,8 @@ _AFTER, _BEFORE = -1, -2
 def draw(document: Document, width: int = 100, colour: bool = True) -> str:
     """The text wrapped to `width` columns, and under each line its entities, inner ones nearest to the text.
 
-    The fragments of a discontinuous entity are solid and joined by a dashed line; an entity that goes on in the next
-    line is drawn on both. Control characters of the text and of labels are shown as pictures. Right-to-left text is
+    The fragments of a discontinuous entity are solid and joined by a dashed line; an entity that continues on the next
+    line is drawn on both. Control characters of the text and of labels are shown as symbols. Right-to-left text is
     drawn in logical order.
 
         pain in the hip and the knees
@@ -29,7 +29,7 @@ def draw(document: Document, width: int = 100, colour: bool = True) -> str:
         ╰──╯╌╌╌╌╌╌Symptom╌╌╌╌╌╌╌╰───╯
     """
     if width < SMALLEST_WIDTH:
-        raise InvalidInputError(f"width {width} is too narrow to draw in: at least {SMALLEST_WIDTH}")
+        raise InvalidInputError(f"width: expected at least {SMALLEST_WIDTH} columns, got {width}")
     order = tracks(document)
     wrapped = list(lines(document.text, width, _width))
     drawn: list[str] = []
@@ -79,7 +79,7 @@ def _bar(entity: Entity, line: Line, width: int) -> _Bar:
 
 
 def _labelled(cells: str, start: int, entity: Entity, width: int) -> _Bar:
-    """The bar with its label: inside where it fits, in a gap, after, before, or else shortened where there is most room."""
+    """The bar with its label: inside, in a gap, after or before it, where it fits first; else truncated where most fits."""
     end = start + len(cells)
     label = _printed_label(entity.label, width // 2)
     places = [(len(run[0]), run.start()) for run in re.finditer(f"{_SOLID}+", cells)]

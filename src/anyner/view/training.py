@@ -1,4 +1,4 @@
-"""The picture of a training: the parts of the loss and the scores on dev, epoch by epoch, from metrics.jsonl."""
+"""The plot of a training: the parts of the loss and the scores on dev by epoch, from metrics.jsonl."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LOGARITHMIC = 30
 
 
 def training_picture(lines: Iterable[str]) -> str:
-    """The SVG file for the lines of metrics.jsonl; the best epoch is marked. What is no record does not stop a training."""
+    """The SVG file for the lines of metrics.jsonl; the best epoch is marked. Lines that are no records are skipped."""
     records = [record for record in map(_record, lines) if record is not None]
     return stacked([chart for chart in (_losses(records), _dev(records)) if chart is not None])
 

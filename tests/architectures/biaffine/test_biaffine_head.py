@@ -30,7 +30,7 @@ FRAME = Frame((1,), (2,), 0, 3)
 LOOSEST = 0.1
 
 
-def asking(threshold: float) -> Decoding:
+def decoding(threshold: float) -> Decoding:
     return Decoding(LABELS, {"score": threshold}, "all", Config(), Options())
 
 
@@ -67,7 +67,7 @@ def gold_of(
     return gold
 
 
-def score_slowly(head: Head, states: States, span: tuple[int, int, int, int]) -> float:
+def reference_score(head: Head, states: States, span: tuple[int, int, int, int]) -> float:
     """One span of one label, written as the equation."""
     b, c, first, last = span
 
@@ -92,7 +92,7 @@ def test_scores_equal_a_loop_over_spans() -> None:
     assert scores.shape == (3, 3, 5, 5)
     assert scores.dtype == torch.float32
     for span in spans_of(lengths):
-        assert float(scores[span]) == pytest.approx(score_slowly(head, states, span), abs=1e-5)
+        assert float(scores[span]) == pytest.approx(reference_score(head, states, span), abs=1e-5)
 
 
 @torch.no_grad()
@@ -106,14 +106,14 @@ def test_the_loss_is_a_sum_over_real_spans_of_annotated_labels(annotated: tuple[
     ]
     head, states = head_of(), states_of(lengths)
     part = head.loss(states, gold_of(lengths, entities, annotated), Draw(0))["span"]
-    wanted = {(0, 0, 0, 4), (0, 0, 1, 1), (0, 2, 1, 1), (1, 1, 0, 0)}  # the discontinuous one is no span
+    targets = {(0, 0, 0, 4), (0, 0, 1, 1), (0, 2, 1, 1), (1, 1, 0, 0)}  # the discontinuous one is not a span
     total = 0.0
     for b, c, i, j in spans_of(lengths):
         labels = annotated[b] if annotated else None
         if labels is not None and LABELS[c] not in labels:
             continue
-        logit = score_slowly(head, states, (b, c, i, j))
-        total += math.log1p(math.exp(-logit if (b, c, i, j) in wanted else logit))
+        logit = reference_score(head, states, (b, c, i, j))
+        total += math.log1p(math.exp(-logit if (b, c, i, j) in targets else logit))
     assert float(part.numerator) == pytest.approx(total, rel=1e-5)
     assert float(part.denominator) == 9
     assert part.weight == 1.0
@@ -124,22 +124,22 @@ def test_the_loss_is_a_sum_over_real_spans_of_annotated_labels(annotated: tuple[
 def test_soft_labels_are_a_part_of_the_targets_where_there_are_some(share: float) -> None:
     lengths = (4, 2)
     entities = [[WordEntity("A", ((0, 2),))], [WordEntity("B", ((0, 1),))]]
-    said = [WordEntity("A", ((0, 2),), 0.5), WordEntity("C", ((1, 4),), 0.3), WordEntity("C", ((0, 1), (3, 4)), 0.9)]
+    predicted = [WordEntity("A", ((0, 2),), 0.5), WordEntity("C", ((1, 4),), 0.3), WordEntity("C", ((0, 1), (3, 4)), 0.9)]
     head, states, gold = head_of(), states_of(lengths), gold_of(lengths, entities)
     windows = gold_windows(lengths)
     examples = [
-        Example.of(windows[0], entities[0], LABELS, None, WindowSoftLabels.of(said, LABELS, share)),
+        Example.of(windows[0], entities[0], LABELS, None, WindowSoftLabels.of(predicted, LABELS, share)),
         Example.of(windows[1], entities[1], LABELS, None),
     ]
     has_soft_labels = training_batch(examples, FRAME).gold
     assert gold.soft_labels is None and has_soft_labels is not None
-    likely = {(0, 0, 0, 1): 0.5, (0, 2, 1, 3): 0.3}  # what has a gap is no span
-    wanted = {(0, 0, 0, 1): 1.0, (1, 1, 0, 0): 1.0}
+    likely = {(0, 0, 0, 1): 0.5, (0, 2, 1, 3): 0.3}  # discontinuous entities are not spans
+    targets = {(0, 0, 0, 1): 1.0, (1, 1, 0, 0): 1.0}
     total = 0.0
     for span in spans_of(lengths):
         weight = share if span[0] == 0 else 0.0
-        target = (1 - weight) * wanted.get(span, 0.0) + weight * likely.get(span, 0.0)
-        logit = score_slowly(head, states, span)
+        target = (1 - weight) * targets.get(span, 0.0) + weight * likely.get(span, 0.0)
+        logit = reference_score(head, states, span)
         total += target * math.log1p(math.exp(-logit)) + (1 - target) * math.log1p(math.exp(logit))
     assert float(head.loss(states, has_soft_labels, Draw(0))["span"].numerator) == pytest.approx(total, rel=1e-5)
 
@@ -186,26 +186,26 @@ def test_padding_gets_no_gradient() -> None:
 def test_proposals_are_all_real_spans_above_the_loosest_threshold() -> None:
     lengths = (5, 1, 3)
     head, states = head_of(), states_of(lengths)
-    proposals = head.propose(states, asking(LOOSEST), Draw(0)).on_host()
+    proposals = head.propose(states, decoding(LOOSEST), Draw(0)).on_host()
     expected = {}
     for span in spans_of(lengths):
-        probability = 1 / (1 + math.exp(-score_slowly(head, states, span)))
+        probability = 1 / (1 + math.exp(-reference_score(head, states, span)))
         if probability >= LOOSEST:
             expected[span] = probability
     found = {tuple(place): score for place, score in zip(proposals["place"].tolist(), proposals["score"].tolist(), strict=True)}
     assert found.keys() == expected.keys()
     assert 0 < len(found) < len(spans_of(lengths))
-    stricter = head.propose(states, asking(0.4), Draw(0)).on_host()["score"]
+    stricter = head.propose(states, decoding(0.4), Draw(0)).on_host()["score"]
     assert sorted(stricter.tolist()) == sorted(score for score in found.values() if score >= 0.4)
     np.testing.assert_allclose([found[span] for span in expected], list(expected.values()), atol=1e-5)
 
 
 @torch.no_grad()
-def test_a_fresh_head_believes_every_span_to_the_prior() -> None:
+def test_a_new_head_gives_every_span_the_prior() -> None:
     torch.manual_seed(0)
     head = Head(Config(), LABELS, cast(Encoder, SimpleNamespace(width=WIDTH))).eval()
     assert head.span_scores(states_of((8,)).words).sigmoid().mean() == pytest.approx(0.01, abs=0.005)
-    assert len(head.propose(states_of((8,)), asking(LOOSEST), Draw(0)).score) == 0
+    assert len(head.propose(states_of((8,)), decoding(LOOSEST), Draw(0)).score) == 0
 
 
 def test_long_spans_share_the_last_length_score() -> None:
@@ -227,7 +227,7 @@ def test_what_it_can_express() -> None:
 @torch.no_grad()
 def test_spans_longer_than_the_longest_are_neither_scored_nor_reached() -> None:
     head, states = head_of(longest=2), states_of((5,))
-    places = head.propose(states, asking(0.0), Draw(0)).on_host()["place"]
+    places = head.propose(states, decoding(0.0), Draw(0)).on_host()["place"]
     assert {last - first for _, _, first, last in places.tolist()} == {0, 1}
     everything, short = head_of().loss(states, gold_of((5,), [[]]), Draw(0)), head.loss(states, gold_of((5,), [[]]), Draw(0))
     assert short["span"].numerator < everything["span"].numerator
@@ -239,9 +239,9 @@ def test_spans_longer_than_the_longest_are_neither_scored_nor_reached() -> None:
 @torch.no_grad()
 def test_sentences_are_scored_in_parts_when_memory_is_short(monkeypatch: pytest.MonkeyPatch) -> None:
     head, states = head_of(), states_of((5, 3))
-    whole = head.propose(states, asking(LOOSEST), Draw(0)).on_host()
+    whole = head.propose(states, decoding(LOOSEST), Draw(0)).on_host()
     monkeypatch.setattr(span_classifier, "LARGEST", 1)
-    parts = head.propose(states, asking(LOOSEST), Draw(0)).on_host()
+    parts = head.propose(states, decoding(LOOSEST), Draw(0)).on_host()
     assert {sentence for sentence, *_ in whole["place"].tolist()} == {0, 1}
     listed = [dict(zip(map(tuple, p["place"].tolist()), p["score"].tolist(), strict=True)) for p in (whole, parts)]
     assert listed[0].keys() == listed[1].keys()

@@ -1,14 +1,14 @@
-"""A model that cannot learn eight sentences by heart is broken somewhere between text and loss."""
+"""A model that cannot overfit eight sentences is broken somewhere between text and loss."""
 
 from pathlib import Path
 
-from by_heart import learned_by_heart
+from overfitting import overfit
 
 from anyner.evaluation.scores import Score
 
 
-def test_eight_sentences_are_learned_by_heart(tmp_path: Path) -> None:
-    learned = learned_by_heart(tmp_path, "biaffine", {}, epochs=12)
+def test_eight_sentences_can_be_overfitted(tmp_path: Path) -> None:
+    learned = overfit(tmp_path, "biaffine", {}, epochs=12)
     assert sum(len(document.entities) for document in learned.documents) > 25
     assert learned.best_f1 == 1.0
     recognizer, documents = learned.recognizer, learned.documents

@@ -23,7 +23,7 @@ def head_of(seed: int = 0, **settings: object) -> Head:
 
 
 def predicted(head: Head, states: States, first: Tensor, last: Tensor, step: Tensor) -> Predictions:
-    """Of spans `first..last` (B, K) at steps (B,), without the span classifier."""
+    """Predictions for spans `first..last` (B, K) at steps (B,), without the span classifier."""
     sentence = head.denoiser.read(states)
     return head.denoiser.typed(sentence, head.denoiser.pointed(sentence, first, last, head.denoiser.time(step)))
 

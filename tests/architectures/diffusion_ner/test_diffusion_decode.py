@@ -56,8 +56,8 @@ def test_decoding_equals_a_loop(samples: dict[tuple[int, tuple[int, int], int], 
 def test_perfect_proposals_decode_to_exactly_the_gold(gold: set[tuple[int, tuple[int, int]]], policy: Policy) -> None:
     entities = [[WordEntity("B", ((i, j + 1),), 1.0) for b, (i, j) in sorted(gold) if b == n] for n in range(2)]
     entities = [resolve(listed, policy) for listed in entities]
-    lawful = [((b, 1, e.first, e.last), 1.0) for b, listed in enumerate(entities) for e in listed]
-    found = decode(arrays(lawful * 3), 2, decoding(policy, samples=3))
+    allowed = [((b, 1, e.first, e.last), 1.0) for b, listed in enumerate(entities) for e in listed]
+    found = decode(arrays(allowed * 3), 2, decoding(policy, samples=3))
     assert [{e.fragments for e in listed} for listed in found] == [{e.fragments for e in listed} for listed in entities]
 
 

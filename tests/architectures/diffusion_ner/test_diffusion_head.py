@@ -1,4 +1,4 @@
-"""Losses against loops, and the way from noise to proposals."""
+"""Losses against loops, and denoising from noise to proposals."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from anyner.architectures.draw import Draw
 from anyner.layers.contiguous import Entities
 from anyner.text.align import WordEntity
 
-SWITCHES: list[dict[str, Any]] = [
+SETTINGS: list[dict[str, Any]] = [
     {}, {"matching": "predictions"}, {"matching": "one_to_one"}, {"expansion": "repeat"}, {"expansion": "random"},
     {"schedule": "linear", "diffusion_steps": 50},
     {"attention": "self"}, {"attention": "cross"}, {"attention": "none"}, {"span_classifier": {"width": 8}},
@@ -60,7 +60,7 @@ def test_the_losses_are_those_of_the_assigned_entities(matching: str) -> None:
 
 
 @torch.no_grad()
-@pytest.mark.parametrize("settings", SWITCHES, ids=str)
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
 def test_the_loss_of_a_batch_is_the_sum_of_its_sentences(settings: dict[str, Any]) -> None:
     head, states = head_of(**settings), states_of()
     for name, part in head.loss(states, gold_of(), Draw(0, 1)).items():
@@ -74,8 +74,8 @@ def test_the_loss_of_a_batch_is_the_sum_of_its_sentences(settings: dict[str, Any
         assert float(part.denominator) == pytest.approx(denominator)
 
 
-@pytest.mark.parametrize("settings", SWITCHES, ids=str)
-def test_every_switch_is_finite_and_gradients_reach_every_parameter(settings: dict[str, Any]) -> None:
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_losses_are_finite_and_gradients_reach_every_parameter(settings: dict[str, Any]) -> None:
     for lengths, entities in ((LENGTHS, ENTITIES), ((1,), [[]]), ((4, 2), [[], []])):
         head = head_of(**settings).train()
         parts = head.loss(states_of(lengths), gold_of(lengths, entities), Draw(0, 1))
@@ -103,11 +103,11 @@ def test_labels_that_are_not_annotated_give_no_loss() -> None:
 
 
 class Perfect(torch.nn.Module):
-    """Stands in for the denoiser: knows one entity, and what it was asked."""
+    """A stub of the denoiser: always predicts one entity, and records its inputs."""
 
     def __init__(self, first: int, last: int, label: int) -> None:
         super().__init__()
-        self.entity, self.asked = (first, last, label), list[tuple[list[int], list[int], int]]()
+        self.entity, self.inputs = (first, last, label), list[tuple[list[int], list[int], int]]()
 
     def read(self, states: Any) -> Any:
         return states
@@ -116,7 +116,7 @@ class Perfect(torch.nn.Module):
         return steps[:, None]
 
     def pointed(self, states: Any, first: torch.Tensor, last: torch.Tensor, time: torch.Tensor) -> Pointed:
-        self.asked.append((first[0].tolist(), last[0].tolist(), int(time)))
+        self.inputs.append((first[0].tolist(), last[0].tolist(), int(time)))
         shape = (*first.shape, states.words.shape[1])
         left, right = torch.full(shape, -9.0), torch.full(shape, -9.0)
         left[..., self.entity[0]], right[..., self.entity[1]] = 9.0, 9.0
@@ -128,18 +128,18 @@ class Perfect(torch.nn.Module):
         return Predictions(pointed.left, pointed.right, types)
 
 
-def test_a_perfect_denoiser_is_led_to_the_entity() -> None:
+def test_spans_converge_to_the_entity_of_a_perfect_denoiser() -> None:
     head = head_of(span_classifier={"width": 0})
     head.denoiser = perfect = Perfect(2, 6, 1)  # type: ignore[assignment]
     proposals = head.propose(states_of((9,)), decoding(head, spans=40, steps=20), Draw(0)).on_host()
     assert {tuple(place) for place in proposals["place"].tolist()} == {(0, 1, 2, 6)}
-    assert [step for *_, step in perfect.asked] == list(range(999, 0, -50))
-    off = [np.abs(np.array(first) - 2).mean() + np.abs(np.array(last) - 6).mean() for first, last, _ in perfect.asked]
+    assert [step for *_, step in perfect.inputs] == list(range(999, 0, -50))
+    off = [np.abs(np.array(first) - 2).mean() + np.abs(np.array(last) - 6).mean() for first, last, _ in perfect.inputs]
     assert off[0] > 3
     assert off[-1] < 1.0, "near the end the spans lie at the entity"
 
 
-def test_options_decide_how_spans_and_steps_go() -> None:
+def test_options_set_spans_steps_and_samples() -> None:
     head = head_of(span_classifier={"width": 0})
     head.denoiser = perfect = Perfect(0, 1, 2)  # type: ignore[assignment]
     states = states_of((4,))
@@ -149,11 +149,11 @@ def test_options_decide_how_spans_and_steps_go() -> None:
         ({"spans": 5, "steps": 2, "voting": False}, [999, 499], 1),
         ({"spans": 5, "steps": 4, "after_step": 2}, [999, 749], 1),
     ):  # fmt: skip
-        perfect.asked.clear()
+        perfect.inputs.clear()
         proposals = head.propose(states, decoding(head, **options), Draw(0)).on_host()  # type: ignore[arg-type]
-        assert [step for *_, step in perfect.asked] == steps
+        assert [step for *_, step in perfect.inputs] == steps
         assert len(proposals["score"]) == found
-        assert {len(first) for first, _, _ in perfect.asked} == {options["spans"]}
+        assert {len(first) for first, _, _ in perfect.inputs} == {options["spans"]}
 
 
 @torch.no_grad()
@@ -193,12 +193,12 @@ def test_the_span_classifier_rescores_what_is_found() -> None:
     assert np.array_equal(ways[0]["score"], ways[1]["score"])
 
 
-def test_every_sample_and_every_seed_start_from_noise_of_their_own() -> None:
+def test_every_sample_and_every_seed_has_its_own_noise() -> None:
     head = head_of(span_classifier={"width": 0})
     head.denoiser = perfect = Perfect(0, 1, 2)  # type: ignore[assignment]
     for seed in (0, 0, 1):
         head.propose(states_of((9,)), decoding(head, spans=30, steps=1, samples=2), Draw(seed))
-    starts = [first for first, _, _ in perfect.asked]
+    starts = [first for first, _, _ in perfect.inputs]
     assert starts[0] == starts[2] != starts[1] == starts[3]
     assert starts[4] not in (starts[0], starts[1])
 
@@ -210,11 +210,11 @@ def test_the_device_reads_the_numbers_of_the_host() -> None:
 
 
 @torch.no_grad()
-def test_with_samples_a_score_does_not_depend_on_the_threshold_asked_for() -> None:
+def test_with_samples_a_score_does_not_depend_on_the_threshold() -> None:
     head, states = head_of(), states_of((9, 4))
     loose, strict = (
-        head.decode(head.propose(states, asked, Draw(0)).on_host(), 2, asked)
-        for asked in (decoding(head, score=score, samples=3, score_share=0.0) for score in (0.01, 0.03))
+        head.decode(head.propose(states, chosen, Draw(0)).on_host(), 2, chosen)
+        for chosen in (decoding(head, score=score, samples=3, score_share=0.0) for score in (0.01, 0.03))
     )
     known = {(place, e.label, e.fragments): e.score for place, listed in enumerate(loose) for e in listed}
     kept = {(place, e.label, e.fragments): e.score for place, listed in enumerate(strict) for e in listed}

@@ -1,4 +1,4 @@
-"""The denoiser: what it reads and what it must not depend on."""
+"""The denoiser: what it depends on, and what it must not depend on."""
 
 from typing import Any
 
@@ -45,11 +45,11 @@ def test_predictions_depend_on_the_span_and_on_the_step(settings: dict[str, Any]
 
 @torch.no_grad()
 def test_without_slots_the_order_of_spans_does_not_matter() -> None:
-    states, turned = states_of(), torch.tensor([2, 0, 1])
+    states, order = states_of(), torch.tensor([2, 0, 1])
     for denoiser in ("default", "paper"):
         head = head_of(denoiser=denoiser)
-        one = predicted(head, states, FIRST, LAST, STEP).types[:, turned]
-        other = predicted(head, states, FIRST[:, turned], LAST[:, turned], STEP).types
+        one = predicted(head, states, FIRST, LAST, STEP).types[:, order]
+        other = predicted(head, states, FIRST[:, order], LAST[:, order], STEP).types
         assert torch.allclose(one, other, atol=1e-5) == (denoiser == "default"), "the paper's spans have numbers"
 
 
@@ -78,8 +78,8 @@ def test_the_additive_pointer_is_the_papers_and_its_gradient_is_right() -> None:
     assert torch.allclose(got, target, atol=1e-4)
 
 
-def test_the_papers_layers_normalise_behind_each_residual_sum() -> None:
-    """As torch's own post-norm decoder layer does: self-attention, cross-attention, feed-forward with ReLU."""
+def test_the_papers_layers_are_post_norm() -> None:
+    """They equal torch's own post-norm decoder layer: self-attention, cross-attention, feed-forward with ReLU."""
     layer = head_of(denoiser="paper").denoiser.layers[0]
     assert isinstance(layer, Layer)
     own = torch.nn.TransformerDecoderLayer(8, 8, 1024, dropout=0.0, batch_first=True, norm_first=False).eval()

@@ -1,4 +1,4 @@
-"""Eight sentences can be learned by heart, a small corpus teaches something, and the spans put in are really read."""
+"""Eight sentences can be overfitted, a small corpus is learned from, and predictions depend on the noisy spans."""
 
 from importlib import import_module
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from by_heart import Learned, best_until, learned_by_heart
+from overfitting import Learned, overfit, train_until
 
 import anyner
 from anyner.architectures.diffusion_ner.head import Head
@@ -22,16 +22,16 @@ from anyner.training.config import Recipe
 def learned(tmp_path_factory: pytest.TempPathFactory) -> Learned:
     folder = tmp_path_factory.mktemp("diffusion")
     head = {"spans": 30, "span_classifier": {"width": 32, "dropout": 0.0, "loss_weight": 1}}
-    return learned_by_heart(folder, "diffusion_ner", head, epochs=16, enough=0.88)
+    return overfit(folder, "diffusion_ner", head, epochs=16, until=0.88)
 
 
-def test_eight_sentences_are_learned_by_heart(learned: Learned) -> None:
+def test_eight_sentences_can_be_overfitted(learned: Learned) -> None:
     recognizer, documents, best = learned.recognizer, learned.documents, learned.best_f1
     assert best >= 0.88
     assert anyner.evaluate(recognizer, documents).strict.f1 == pytest.approx(best)
 
 
-def test_with_little_noise_spans_follow_what_was_put_in(learned: Learned, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_little_noise_predictions_follow_a_swapped_entity(learned: Learned, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parents[3] / "benchmarks"))
     swap = import_module("papers.swap").swap
     recognizer, documents = learned.recognizer, learned.documents
@@ -51,11 +51,11 @@ def test_with_little_noise_spans_follow_what_was_put_in(learned: Learned, monkey
     assert little.spans == all_of_it.spans == 30 * sum(len(document.entities) > 1 for document in documents) > 200
     assert little.followed / little.spans >= 0.5
     assert little.followed > 2 * little.stayed
-    assert little.followed > all_of_it.followed, "all noise says nothing about what was put in"
+    assert little.followed > all_of_it.followed, "pure noise says nothing about the entity"
     assert all_of_it.unchanged > little.unchanged
 
 
-def test_a_seed_is_a_sample_and_samples_agree_in_a_score(learned: Learned) -> None:
+def test_scores_are_means_over_samples(learned: Learned) -> None:
     recognizer, documents = learned.recognizer, learned.documents
     texts = [document.text for document in documents]
     once = recognizer.predict(texts)
@@ -71,8 +71,8 @@ def test_a_seed_is_a_sample_and_samples_agree_in_a_score(learned: Learned) -> No
 
 
 @pytest.mark.slow
-def test_seventy_three_sentences_teach_something(tmp_path: Path) -> None:
-    """So small a corpus, of which the authors' code learns nothing."""
+def test_it_learns_from_seventy_three_sentences(tmp_path: Path) -> None:
+    """A corpus so small that the authors' code learns nothing from it."""
     recipe = Recipe.of(
         {
             "data": {"synthetic": {"contiguous": True, "sentences": 73}},
@@ -91,4 +91,4 @@ def test_seventy_three_sentences_teach_something(tmp_path: Path) -> None:
         },
         "recipe",
     )
-    assert best_until(0.2, recipe, tmp_path / "model") >= 0.2
+    assert train_until(0.2, recipe, tmp_path / "model") >= 0.2

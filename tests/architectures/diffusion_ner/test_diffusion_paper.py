@@ -93,7 +93,7 @@ def test_a_span_learns_the_type_of_the_entity_assigned_to_it() -> None:
 
 @torch.no_grad()
 def test_the_step_is_added_to_the_span_encoders_output() -> None:
-    """H = SpanEncoder(words, spans) + E_t: what the layers give does not depend on the step."""
+    """H = SpanEncoder(words, spans) + E_t: the output of the layers does not depend on the step."""
     head, states = paper_head(), states_of((5,))
     denoiser, place = head.denoiser, torch.tensor([[0, 1, 3]])
     sentence, times = denoiser.read(states), denoiser.time(torch.tensor([3, 900]))[:, None]  # (2, 1, w)

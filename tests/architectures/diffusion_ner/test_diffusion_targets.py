@@ -43,7 +43,7 @@ def rows(counts: list[int]) -> EntityRows:
     return EntityRows(none, none, none, np.array(counts))
 
 
-def test_gold_lies_in_rows_without_what_is_discontinuous() -> None:
+def test_gold_rows_have_contiguous_entities_only() -> None:
     gold = Entities.of(gold_of().host).rows(3)
     assert gold.counts.tolist() == [2, 1, 0]
     assert gold.first[0].tolist() == [0, 1]
@@ -67,7 +67,7 @@ def test_expansion_fills_every_slot(counts: list[int], spans: int, turn: float, 
         expected = spans if expansion != "random" and count else min(count, spans)
         assert len(used) == expected
         times = np.bincount(used, minlength=count)[:count] if count else np.zeros(1)
-        assert times.max() - times.min() <= 1, "no entity comes more than once more often than another"
+        assert times.max() - times.min() <= 1, "repetitions differ by at most one"
 
 
 @pytest.mark.parametrize("expansion", ["repeat", "random", "shifted"])
@@ -121,7 +121,7 @@ def test_noisy_spans_lie_in_their_sentences_and_steps_are_spread() -> None:
 
 
 @pytest.mark.parametrize("expansion", ["random", "shifted"])
-def test_what_happens_to_a_sentence_does_not_depend_on_the_batch(expansion: Expansion) -> None:
+def test_noise_does_not_depend_on_the_batch(expansion: Expansion) -> None:
     config, schedule, states = Config(spans=6, expansion=expansion), schedule_of("cosine", 1000), states_of()
     together = noised(Entities.of(gold_of().host).rows(3), states, config, schedule, Draw(5, 2))
     for sentence, length in enumerate(LENGTHS):
@@ -159,7 +159,7 @@ def test_a_span_learns_the_entity_nearest_to_it() -> None:
     assert assigned.tolist() == [[0, 1, 1, 0], [0] * 4, [NOTHING] * 4]
 
 
-def test_a_span_that_touches_no_entity_learns_none() -> None:
+def test_a_span_that_overlaps_no_entity_learns_none() -> None:
     gold = Entities.of(gold_of((9,), [[WordEntity("A", ((2, 4),)), WordEntity("B", ((7, 8),))]]).host).rows(1)
     spans = noisy_spans([[(0, 1), (0, 2), (3, 6), (5, 6), (5, 7), (8, 8)]], [[-1] * 6])
     assert by_inputs(gold, spans)[0].tolist() == [NOTHING, 0, 0, NOTHING, 1, NOTHING]
@@ -183,7 +183,7 @@ def test_a_span_has_the_label_of_what_it_points_at() -> None:
     assert {int(one) for one in found.unique()} == {0, 1, 2}
 
 
-def test_of_two_entities_as_near_a_span_learns_the_one_put_into_it() -> None:
+def test_in_a_tie_a_span_learns_its_source() -> None:
     gold = Entities.of(gold_of().host).rows(3)
     between = [[(1, 3), (0, 3), (1, 3), (0, 3)], [(0, 0)] * 4, [(0, 2)] * 4]  # (0, 3): one from (0, 4), two from (1, 2)
     assert by_inputs(gold, noisy_spans(between, [[0, 0, 1, 1], [0] * 4, [-1] * 4]))[0].tolist() == [1, 0, 1, 0]
@@ -205,7 +205,7 @@ def test_bipartite_matching_is_the_cheapest_that_learns_every_entity(seed: int, 
 
 
 @pytest.mark.parametrize("matching", ["predictions", "one_to_one"])
-def test_of_more_entities_than_spans_those_that_cost_least_are_learned(matching: str) -> None:
+def test_with_more_entities_than_spans_the_cheapest_are_learned(matching: str) -> None:
     gold = Entities.of(gold_of().host).rows(3)
     entities = on_device(gold, states_of())
     predictions = Predictions(*(torch.randn(3, 1, size, generator=torch.Generator().manual_seed(2)) for size in (5, 5, 4)))
@@ -288,12 +288,12 @@ def test_proposals_of_segments_lie_in_their_windows_whatever_the_batch() -> None
         assert [entity.fragments for entity in own] == [entity.fragments for entity in together[number]]
 
 
-def test_it_learns_in_segments() -> None:
+def test_losses_of_segments_are_finite() -> None:
     losses = head_of(segment_words=3, spans=20, span_classifier={"width": 8}).loss(states_of(), gold_of(), Draw(1, 1))
     assert all(torch.isfinite(part.numerator) for part in losses.values())
 
 
-def test_the_segment_length_follows_from_the_corpus_and_what_is_longer_is_reported() -> None:
+def test_the_segment_length_follows_from_the_corpus_and_longer_entities_are_reported() -> None:
     statistics = CorpusStatistics(("A",), (1,), (1,) * 999 + (70,), (1,), 1, 1, 512, False, False)
     assert Config().fitted(statistics).segment_words == 32
     assert Config().fitted(replace(statistics, spans=(20,) * 9)).segment_words == 40

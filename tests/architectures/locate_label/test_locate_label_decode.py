@@ -1,4 +1,4 @@
-"""Soft-NMS against Algorithm 1 word for word; perfect proposals give exactly the gold."""
+"""Soft-NMS equals Algorithm 1; perfect proposals give exactly the gold."""
 
 import tracemalloc
 from dataclasses import replace
@@ -25,7 +25,7 @@ def decoding(policy: Policy = "all", score: float = 0.3, passing: float = 0.1, *
 
 
 def arrays(places: list[Place], scores: list[float], passed: list[float] | None = None) -> dict[str, NDArray[Any]]:
-    """As the head gives them: by sentence."""
+    """Proposals as the head returns them: sorted by sentence."""
     return {
         "place": np.array(places, dtype=np.int64).reshape(-1, 4),
         "score": np.array(scores, dtype=np.float32),
@@ -76,11 +76,11 @@ def test_soft_nms_equals_algorithm_1(
 
 @given(st.sets(st.tuples(st.integers(0, 2), spans), max_size=12), st.sampled_from(["all", "nested", "flat"]))
 def test_perfect_proposals_decode_to_exactly_the_gold(gold: set[tuple[int, tuple[int, int]]], policy: Policy) -> None:
-    """Gold that keeps the policy comes back whole, at a threshold that the decay of certain spans cannot reach."""
+    """Gold that satisfies the policy comes back complete, at a threshold below any decayed score."""
     entities = [[WordEntity("A", ((i, j + 1),), 1.0) for b, (i, j) in sorted(gold) if b == n] for n in range(3)]
     entities = [resolve(listed, policy) for listed in entities]
-    lawful = [(b, 0, e.first, e.last) for b, listed in enumerate(entities) for e in listed]
-    found = decode(arrays(lawful, [1.0] * len(lawful)), 3, decoding(policy, score=0.9**12))
+    allowed = [(b, 0, e.first, e.last) for b, listed in enumerate(entities) for e in listed]
+    found = decode(arrays(allowed, [1.0] * len(allowed)), 3, decoding(policy, score=0.9**12))
     assert [{e.fragments for e in listed} for listed in found] == [{e.fragments for e in listed} for listed in entities]
 
 
@@ -94,7 +94,7 @@ def test_a_span_loses_score_to_a_better_one_that_it_nearly_equals() -> None:
     assert len(found) == 3
 
 
-def test_what_the_filter_let_pass_too_easily_is_dropped() -> None:
+def test_spans_below_the_filter_threshold_are_dropped() -> None:
     proposals = arrays([(0, 0, 0, 0), (0, 0, 2, 2)], [0.9, 0.9], [0.2, 0.4])
     assert [e.first for e in decode(proposals, 1, decoding(passing=0.3))[0]] == [2]
     without_filter = Decoding(LABELS, {"score": 0.3}, "all", Config(filter=False), LocateLabelOptions())
@@ -110,7 +110,7 @@ def test_a_long_entity_may_score_less() -> None:
         assert [(entity.first, entity.last) for entity in found] == [places[place][2:] for place in kept]
 
 
-def test_an_entity_and_a_fragment_of_the_same_words_are_no_rivals() -> None:
+def test_an_entity_and_a_fragment_of_the_same_words_do_not_compete() -> None:
     proposals = arrays([(0, 0, 0, 1), (0, 2, 0, 1), (0, 2, 4, 4)], [0.9, 0.8, 0.8])
     proposals |= {"pair": np.array([[0, 0, 0, 1, 4, 4]]), "pair_score": np.array([0.8])}
     (found,) = decode(proposals, 1, replace(decoding(), thresholds={"score": 0.3, "discontinuous": 0.3, "filter": 0.1}))
@@ -125,7 +125,7 @@ def test_no_proposal_gives_an_empty_list_for_every_sentence() -> None:
 
 
 def test_a_sentence_full_of_spans_takes_little_memory() -> None:
-    """An undecided model says entity of everything: all spans of up to 16 words in a window of 120."""
+    """An undecided model predicts entities everywhere: all spans of up to 16 words in a window of 120."""
     places = [(0, 0, first, last) for first in range(120) for last in range(first, min(first + 16, 120))]
     scores = np.random.default_rng(0).uniform(0.5, 1.0, len(places)).tolist()
     tracemalloc.start()

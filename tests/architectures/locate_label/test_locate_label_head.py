@@ -1,4 +1,4 @@
-"""The head against loops over spans: networks, losses, targets and the way from seeds to proposals."""
+"""The head against loops over spans: networks, losses, targets, and from seeds to proposals."""
 
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -26,7 +26,7 @@ from anyner.text.align import WordEntity
 
 
 def head_of(seed: int = 0, **settings: object) -> Head:
-    """A small one with the paper's settings unless said otherwise."""
+    """A small head with the paper's settings unless overridden."""
     torch.manual_seed(seed)
     config = Config.of({**Config.PAPER, "lengths": [1, 2, 3], **settings}, "head")
     encoder = cast(Encoder, SimpleNamespace(width=WIDTH, piece_width=PIECE_WIDTH))
@@ -43,7 +43,7 @@ def decoding(head: Head, passing: float = 0.1, **options: Any) -> Decoding:
     return Decoding(LABELS, thresholds, "all", head.settings, LocateLabelOptions(**options))
 
 
-def answer_slowly(network: SpanNetwork, states: States, span: tuple[int, int, int]) -> Tensor:
+def reference_output(network: SpanNetwork, states: States, span: tuple[int, int, int]) -> Tensor:
     """One span, with its inputs concatenated as the paper has them."""
     b, first, last = span
     words = states.words[b, : states.lengths[b]]
@@ -74,7 +74,7 @@ def test_the_split_first_layer_is_the_concatenated_one(extra_features: bool) -> 
     reader, spans = SpanReader(states), every_span()
     assert head.filter is not None and head.regressor is not None
     for network in (head.filter, head.regressor, head.classifier):
-        expected = torch.stack([answer_slowly(network, states, span) for span in spans])
+        expected = torch.stack([reference_output(network, states, span) for span in spans])
         assert torch.allclose(network(reader, flat(spans)), expected, atol=1e-5)
 
 
@@ -118,9 +118,9 @@ def test_the_losses_are_weighted_means_over_the_examples(monkeypatch: pytest.Mon
         own = {span: _iou((first, last), span[1:]) for span in entities if span[0] == b}
         nearest = max(own, key=lambda span: own[span], default=None)
         iou = own[nearest] if nearest else 0.0
-        p = float(answer_slowly(head.filter, states, (b, first, last)).sigmoid())
+        p = float(reference_output(head.filter, states, (b, first, last)).sigmoid())
         filtered += iou * -((1 - p) ** 2) * np.log(p) if iou > 0.65 else (1 - iou) * -(p**2) * np.log(1 - p)
-        left, right = answer_slowly(head.regressor, states, (b, first, last)).tolist()
+        left, right = reference_output(head.regressor, states, (b, first, last)).tolist()
         if iou > 0.65:
             assert nearest is not None
             positives += 1
@@ -134,7 +134,7 @@ def test_the_losses_are_weighted_means_over_the_examples(monkeypatch: pytest.Mon
         to = to if to[0] <= to[1] else (first, last)
         label = entities.get((b, *to), 0)
         closest = max((_iou(to, span[1:]) for span in entities if span[0] == b), default=0.0)
-        loss = -float(answer_slowly(head.classifier, states, (b, *to)).log_softmax(-1)[label])
+        loss = -float(reference_output(head.classifier, states, (b, *to)).log_softmax(-1)[label])
         labelled += loss * (1.0 if label else 1 - closest)
     assert float(parts["filter"].numerator) == pytest.approx(filtered, rel=1e-4)
     assert float(parts["filter"].denominator) == len(spans)
@@ -175,22 +175,22 @@ def test_labels_that_are_not_annotated_give_no_loss(monkeypatch: pytest.MonkeyPa
     gold = gold_of((6,), [[WordEntity("A", ((0, 2),))]], annotated)
     head = head_of()
     before = head.loss(states, gold, Draw(0))
-    meeting = [span for span in every_span((6,), longest=3) if span[1] <= 1]
-    assert float(before["filter"].denominator) == len(meeting), "what meets no known entity may be one that nobody marked"
+    overlapping = [span for span in every_span((6,), longest=3) if span[1] <= 1]
+    assert float(before["filter"].denominator) == len(overlapping), "a seed without overlap may be an entity"
     head.classifier.output.bias[2:] += 7.0
     after = head.loss(states, gold, Draw(0))
     assert float(after["classifier"].numerator) == pytest.approx(float(before["classifier"].numerator), rel=1e-5)
 
 
-SWITCHES: list[dict[str, Any]] = [
+SETTINGS: list[dict[str, Any]] = [
     {}, {"filter": False}, {"regressor": False}, {"filter": False, "regressor": False}, {"soft_examples": False},
     {"extra_features": True}, {"span_classifier": {"width": 8}},
     {"span_classifier": {"width": 8, "loss_weight": 0.0}}, {"span_classifier": {"width": 8, "read_by_labels": False}},
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("settings", SWITCHES, ids=str)
-def test_every_switch_is_finite_and_gradients_reach_every_parameter(settings: dict[str, Any]) -> None:
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
+def test_losses_are_finite_and_gradients_reach_every_parameter(settings: dict[str, Any]) -> None:
     for lengths, entities in ((LENGTHS, ENTITIES), ((1,), [[]]), ((4, 2), [[], []])):
         head = head_of(**settings).train()
         parts = head.loss(states_of(lengths), gold_of(lengths, entities), Draw(0))
@@ -216,12 +216,12 @@ def test_proposals_are_the_shifted_survivors_each_once(settings: dict[str, Any],
     head, states = head_of(**settings), states_of()
     expected: dict[tuple[int, int, int], float] = {}
     for seed in every_span(longest=3):
-        passed = float(answer_slowly(head.filter, states, seed).sigmoid()) if head.filter is not None else 1.0
+        passed = float(reference_output(head.filter, states, seed).sigmoid()) if head.filter is not None else 1.0
         if passed < 0.5:
             continue
         span = seed
         if head.regressor is not None:
-            to = shift(flat([seed]), answer_slowly(head.regressor, states, seed)[None], torch.tensor(LENGTHS) - 1)
+            to = shift(flat([seed]), reference_output(head.regressor, states, seed)[None], torch.tensor(LENGTHS) - 1)
             span = (seed[0], int(to.first), int(to.last))
         expected[span] = max(passed, expected.get(span, 0.0))
     for largest in (2**28, 1):  # whole, and a span at a time
@@ -232,7 +232,7 @@ def test_proposals_are_the_shifted_survivors_each_once(settings: dict[str, Any],
             found["place"].tolist(), found["score"].tolist(), found["filter"].tolist(), strict=True
         ):
             assert passed == pytest.approx(expected[b, first, last], abs=1e-5)
-            probability = answer_slowly(head.classifier, states, (b, first, last)).softmax(-1)
+            probability = reference_output(head.classifier, states, (b, first, last)).softmax(-1)
             assert label == int(probability.argmax()) - 1
             assert score == pytest.approx(float(probability.max()), abs=1e-5)
 
@@ -273,7 +273,7 @@ def test_a_seed_of_no_word_is_refused() -> None:
 
 
 def test_the_preset_is_the_method_of_the_paper() -> None:
-    """The equations are compared above, with heads of these settings; here are its constants and what it has not."""
+    """The equations are compared above, with heads of these settings; here are its constants and what it lacks."""
     head_keys, option_keys = with_preset(Config, {"preset": "paper"}, {})
     config, options = Config.of(head_keys, "head"), LocateLabelOptions.of(option_keys, "options")
     assert config.lengths == (1, 2, 3, 4, 5, 6, 7, 9, 11, 13, 15)  # Table 6

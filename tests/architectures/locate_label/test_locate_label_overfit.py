@@ -1,14 +1,14 @@
-"""Eight nested sentences can be learned by heart, through the same door as every architecture."""
+"""Eight nested sentences can be overfitted, trained as every architecture is."""
 
 from pathlib import Path
 
-from by_heart import learned_by_heart
+from overfitting import overfit
 
 from anyner.evaluation.scores import Score
 
 
-def test_eight_sentences_are_learned_by_heart(tmp_path: Path) -> None:
-    learned = learned_by_heart(tmp_path, "locate_label", {}, epochs=10, enough=0.95)
+def test_eight_sentences_can_be_overfitted(tmp_path: Path) -> None:
+    learned = overfit(tmp_path, "locate_label", {}, epochs=10, until=0.95)
     assert learned.best_f1 >= 0.95
     recognizer, documents = learned.recognizer, learned.documents
     found = list(recognizer.stream([document.text for document in documents], batch_tokens=64))

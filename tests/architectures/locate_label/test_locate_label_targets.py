@@ -47,12 +47,12 @@ def entities_of(listed: list[tuple[int, int, int]]) -> Entities:
     return Entities(columns[0], np.arange(len(listed)) % 3, columns[1], columns[2])
 
 
-def iou_slowly(one: Span, other: Span) -> float:
+def reference_iou(one: Span, other: Span) -> float:
     mine, theirs = set(range(one[0], one[1] + 1)), set(range(other[0], other[1] + 1))
     return len(mine & theirs) / len(mine | theirs)
 
 
-def seeds_slowly(count: int, lengths: list[int]) -> set[Span]:
+def reference_seeds(count: int, lengths: list[int]) -> set[Span]:
     """Every length at every word, cut off at the end, duplicates dropped."""
     return {(first, min(first + length, count) - 1) for first in range(count) for length in lengths}
 
@@ -62,7 +62,7 @@ def test_iou_is_that_of_the_sets_of_words(batch: tuple[list[int], list[tuple[int
     words, listed = batch
     iou, entity = nearest_entities((len(words), 4, max(words)), entities_of(listed))
     for (b, length, first), found in np.ndenumerate(iou):
-        own = [iou_slowly((first, first + length), (start, end)) if b == c else 0.0 for c, start, end in listed]
+        own = [reference_iou((first, first + length), (start, end)) if b == c else 0.0 for c, start, end in listed]
         assert found == np.float32(max(own, default=0.0))
         assert not found or entity[b, length, first] == own.index(max(own))
 
@@ -72,7 +72,7 @@ def test_seeds_are_every_length_at_every_word(words: list[int], lengths: list[in
     grid = enumerate_seeds(torch.tensor(words), max(words), lengths)
     for number, count in enumerate(words):
         found = {(first, first + length) for length, first in grid[number].nonzero().tolist()}
-        assert found == seeds_slowly(count, lengths)
+        assert found == reference_seeds(count, lengths)
 
 
 def chances(words: list[int], lengths: list[int], seed: int) -> Floats:
@@ -83,7 +83,7 @@ Labelled = dict[tuple[int, int, int], tuple[float, int]]
 """IoU and index of the nearest entity, by sentence, first and last word."""
 
 
-def sampled_slowly(
+def reference_sample(
     words: list[int], listed: list[tuple[int, int, int]], lengths: list[int], negatives: int, chance: Floats
 ) -> Labelled:
     """Every seed compared with every entity; negatives taken one by one in the order of their numbers."""
@@ -92,11 +92,11 @@ def sampled_slowly(
         entities = {number: span[1:] for number, span in enumerate(listed) if span[0] == b}
 
         def nearest(span: Span, entities: dict[int, tuple[int, ...]] = entities) -> tuple[float, int]:
-            found = [(np.float32(iou_slowly(span, own)), -number) for number, own in entities.items()]  # type: ignore[arg-type]
+            found = [(np.float32(reference_iou(span, own)), -number) for number, own in entities.items()]  # type: ignore[arg-type]
             iou, number = max(found, default=(np.float32(0.0), 0))
             return float(iou), -number
 
-        seeds = sorted(seeds_slowly(count, lengths), key=lambda span: (span[1] - span[0], span[0]))
+        seeds = sorted(reference_seeds(count, lengths), key=lambda span: (span[1] - span[0], span[0]))
         mine = {(b, *own): nearest(own) for own in entities.values()}  # type: ignore[arg-type, misc]
         mine |= {(b, *span): nearest(span) for span in seeds if nearest(span)[0] > np.float32(POSITIVE_IOU)}
         room = len(mine) * negatives + EXTRA_NEGATIVES
@@ -119,11 +119,11 @@ def test_sampling_equals_a_loop_over_all_seeds(
     for b, first, last, iou, entity in zip(*spans.tolist(), ious.tolist(), entities.tolist(), strict=True):
         assert (b, first, last) not in found, "a seed is there once"
         found[b, first, last] = (iou, entity if iou else 0)
-    expected = sampled_slowly(words, listed, lengths, negatives, chance)
+    expected = reference_sample(words, listed, lengths, negatives, chance)
     assert found == {span: (iou, entity if iou else 0) for span, (iou, entity) in expected.items()}
 
 
-def test_what_is_drawn_for_a_sentence_does_not_depend_on_the_batch() -> None:
+def test_sampling_does_not_depend_on_the_batch() -> None:
     chance = chances([5, 9], [1, 2, 3], 0)
     (sentence, *both), *_ = sample_seeds([5, 9], entities_of([(0, 1, 2), (1, 0, 7)]), [1, 2, 3], 2, chance)
     (_, *alone), *_ = sample_seeds([5], entities_of([(0, 1, 2)]), [1, 2, 3], 2, chance[:1, : 5 * 3])

@@ -11,7 +11,7 @@ from anyner.architectures.nag_ner.head import Head
 
 
 @pytest.mark.parametrize("kind", ["bart", pytest.param("t5", marks=pytest.mark.slow), "bert"])
-def test_a_decoder_is_taken_over(kind: str, tmp_path: Path) -> None:
+def test_a_decoder_starts_from_pretrained_weights(kind: str, tmp_path: Path) -> None:
     settings = {"decoder": "encoder", "layers": 1} if kind == "bert" else {}
     recognizer = trained(tmp_path, "nag_ner", kind, rate=1e-9, **settings)
     head = recognizer.model.head

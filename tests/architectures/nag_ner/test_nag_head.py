@@ -1,4 +1,4 @@
-"""The head as a whole: losses, all settings, decoding from certain scores, and what must not depend on what."""
+"""The head as a whole: losses, all settings, decoding of certain scores, and independence of the batch."""
 
 from dataclasses import replace
 from typing import Any
@@ -36,11 +36,11 @@ def test_all_settings_learn_and_propose(settings: dict[str, Any]) -> None:
     head = head_of(**settings).train()
     parts = head.loss(states_of(), gold_of(), Draw(0, 1))
     sum((part.numerator for part in parts.values()), torch.zeros(())).backward()  # type: ignore[no-untyped-call]
-    resting = [name for name, one in head.named_parameters() if one.grad is None or not one.grad.abs().sum()]
+    unused = [name for name, one in head.named_parameters() if one.grad is None or not one.grad.abs().sum()]
     off = ("ranks", "start_projection") if settings.get("block_inputs") == "none" else ()
-    # the bias of keys moves all words alike, and with few blocks some positions are never asked
+    # the bias of keys shifts all words equally, and with few blocks some positions have no target
     allowed = (*off, "positions", "key.bias", "last_word.special", "word_projection", "start_norm")
-    assert not [name for name in resting if not any(part in name for part in allowed)], resting
+    assert not [name for name in unused if not any(part in name for part in allowed)], unused
     head.eval()
     every: list[dict[str, Any]] = [
         {},
@@ -48,9 +48,9 @@ def test_all_settings_learn_and_propose(settings: dict[str, Any]) -> None:
         *([{"decoding": "greedy"}] if head.settings.loss == "positions" else []),
     ]
     for options in every:
-        asked = decoding(head, **options)
+        chosen = decoding(head, **options)
         with torch.no_grad():
-            found = head.decode(head.propose(states_of(), asked, Draw(0)).on_host(), len(LENGTHS), asked)
+            found = head.decode(head.propose(states_of(), chosen, Draw(0)).on_host(), len(LENGTHS), chosen)
         for length, entities in zip(LENGTHS, found, strict=True):
             for entity in entities:
                 assert 0 <= entity.first <= entity.last < length
@@ -63,7 +63,7 @@ def test_the_targets_are_those_of_the_entities() -> None:
     parts = head.loss(states, gold, Draw(0, 1))
     # entities of the first sentence: words 0 to 4 (five, so one does not fit), 1 to 2, 0 and 3; of the second: its only word
     units = (4 + 1) + (2 + 1) + (2 + 1) + (1 + 1)
-    others = 1 + 0 + 1 + 3  # a word each where one starts nothing, and one more block at each of the three words that start any
+    others = 1 + 0 + 1 + 3  # a word that starts nothing in two sentences, and a block more at each of three start words
     assert float(parts["labels"].denominator) == 4 + others
     assert float(parts["words"].denominator) == units + 2 * others
     assert float(parts["last words"].denominator) == 4
@@ -82,7 +82,7 @@ def test_batches_without_entities_or_full_of_them_are_finite(entities: list[list
 def test_a_sentence_alone_has_the_same_loss_and_entities(space: str, contiguous: bool) -> None:
     head = head_of(seed=2, space=space, contiguous=contiguous, negatives=9)
     entities = entities_alone_and_together(head, decoding(head), "words")
-    assert entities > 2 or space != "pointer", "with random weights pieces hardly ever spell a word"
+    assert entities > 2 or space != "pointer", "with random weights, pieces hardly ever form a word"
 
 
 @torch.no_grad()
@@ -107,7 +107,7 @@ def test_the_position_of_a_word_is_read_from_the_encoders_own_table() -> None:
     parts = head.loss(states_of(), gold_of(), Draw(0, 1))
     parts["words"].numerator.backward()  # type: ignore[no-untyped-call]
     assert encoder.tables.positions.weight.grad is not None
-    assert encoder.tables.positions.weight.grad[1].abs().sum() > 0, "piece 0 stands one row further, as the encoder has it"
+    assert encoder.tables.positions.weight.grad[1].abs().sum() > 0, "piece 0 has row 1, as in the encoder"
     assert head_of(encoder=FakeEncoder(positions=False)).network.start_positions is not None
 
 
@@ -141,33 +141,33 @@ def test_certain_blocks_give_exactly_their_entities() -> None:
     assert [[e.fragments for e in own] for own in apart] == [[((0, 1), (3, 4))], [], []]
 
 
-def test_a_second_block_takes_its_next_best_where_the_first_was_as_sure() -> None:
+def test_a_second_block_takes_its_next_best_entity() -> None:
     twice = [(0, WordEntity("A", ((2, 4),)))] * 2
     found = decode(certain(twice, 4), 1, decoding(head_of()))
     assert {e.fragments for e in found[0]} == {((2, 4),), ((2, 3),)}
 
 
 @torch.no_grad()
-def test_what_does_not_fit_is_found_by_its_last_word() -> None:
+def test_entities_that_do_not_fit_are_found_by_their_last_word() -> None:
     head, states = head_of(longest=1, farthest=5), states_of((5,))
     assert head.network.last_word is not None and isinstance(head.network.output.special, torch.nn.Linear)
     head.network.output.special.bias[:] = torch.tensor([-20.0, 20.0])  # never the end, always more
-    asked = decoding(head, {"start": 0.05, "score": 0.0, "discontinuous": 0.0})
-    proposals = head.propose(states, asked, Draw(0))
-    entities = head.decode(proposals.on_host(), 1, asked)[0]
+    chosen = decoding(head, {"start": 0.05, "score": 0.0, "discontinuous": 0.0})
+    proposals = head.propose(states, chosen, Draw(0))
+    entities = head.decode(proposals.on_host(), 1, chosen)[0]
     assert entities and all(len(entity.fragments) == 1 for entity in entities)
     assert {len(entity.word_indices) for entity in entities} & {2, 3, 4, 5}, "longer than a block"
 
 
-FACTS = CorpusStatistics(
+STATISTICS = CorpusStatistics(
     labels=LABELS, lengths=(1,) * 300 + (9,), spans=(1, 7), piece_lengths=(2,) * 300 + (19,), most_at_one_word=3,
     most_in_a_document=3,    most_words=512, encoder_decoder=False,
     discontinuous=True,
 )  # fmt: skip
 
 
-def test_what_is_open_is_chosen_from_the_corpus() -> None:
-    config = Config().fitted(FACTS)
+def test_unset_values_are_chosen_from_the_corpus() -> None:
+    config = Config().fitted(STATISTICS)
     assert (config.longest, config.tail, config.space, config.contiguous, config.most_at_one_word) == (
         1,
         True,
@@ -175,13 +175,13 @@ def test_what_is_open_is_chosen_from_the_corpus() -> None:
         False,
         3,
     )
-    long = Config().fitted(replace(FACTS, lengths=(1, 9)))
+    long = Config().fitted(replace(STATISTICS, lengths=(1, 9)))
     assert (long.longest, long.tail) == (9, False)
-    half = Config().fitted(replace(FACTS, encoder_decoder=True))
+    half = Config().fitted(replace(STATISTICS, encoder_decoder=True))
     assert (half.decoder, half.space, half.longest) == ("pretrained", "sentence", 2)
 
 
-def test_what_cannot_be_generated_is_reported() -> None:
+def test_entities_that_cannot_be_generated_are_reported() -> None:
     config = Config(longest=2, farthest=4, most_at_one_word=1, contiguous=False, space="pointer", tail=True)
     entities = [
         WordEntity("A", ((0, 2),)), WordEntity("A", ((0, 1),)), WordEntity("A", ((1, 4),)), WordEntity("A", ((2, 3), (8, 9))),
@@ -195,26 +195,26 @@ def test_what_cannot_be_generated_is_reported() -> None:
 
 
 @torch.no_grad()
-@pytest.mark.parametrize(("more", "asked"), [(0.5, 1), (0.3, 2), (0.1, 3), ("argmax", 1)])
-def test_a_further_entity_is_asked_for_where_it_is_likely_enough(more: float | str, asked: int) -> None:
+@pytest.mark.parametrize(("more", "blocks_per_word"), [(0.5, 1), (0.3, 2), (0.1, 3), ("argmax", 1)])
+def test_a_word_has_one_more_block_if_one_more_entity_is_likely_enough(more: float | str, blocks_per_word: int) -> None:
     head, states = head_of(most_at_one_word=3), states_of()
     assert isinstance(head.start_classifier, torch.nn.Sequential)
     for parameter in head.start_classifier.parameters():
         parameter.zero_()
     head.start_classifier[-1].bias[:] = torch.tensor([0.2, 0.48, 0.256, 0.064]).log()  # a second with 0.4, then a third with 0.2
     blocks, start = head._expected_blocks(states, decoding(head, {"start": 0.7, "score": 0.05}, more=more))
-    assert len(blocks.word) == asked * sum(LENGTHS)
+    assert len(blocks.word) == blocks_per_word * sum(LENGTHS)
     assert start.min() == pytest.approx(0.8, abs=1e-3)
     assert len(head._expected_blocks(states, decoding(head, {"start": 0.9, "score": 0.05}, more=more))[0].word) == 0
 
 
 @torch.no_grad()
-def test_the_loss_is_that_of_the_sequence_among_all_sequences() -> None:
-    """Tried out one by one, for a discontinuous entity and for the block of one more entity at its word, where there is none."""
+def test_the_loss_is_normalised_over_all_sequences() -> None:
+    """By brute force, for a discontinuous entity and for the negative block at the next rank of its word."""
     head, cost = head_of(tail=False, negatives=9, farthest=5), 0.7
     assert head.network.gap_cost is not None
     torch.nn.init.constant_(head.network.gap_cost, cost)
-    torch.nn.init.zeros_(head.network.word_positions)  # sentences are moved back in their window in training
+    torch.nn.init.zeros_(head.network.word_positions)  # in training, sentences have a random offset
     states, gold = states_of((5,)), gold_of((5,), [[WordEntity("A", ((0, 1), (2, 4)))]])
     sentences = head.network.read(states)
     blocks, _ = head._expected_blocks(states, decoding(head, {"start": 0.0, "score": 0.0}, more=0.0))
@@ -230,7 +230,7 @@ def test_the_loss_is_that_of_the_sequence_among_all_sequences() -> None:
     assert float(head.loss(states, gold, Draw(0))["words"].numerator) == pytest.approx(loss, rel=1e-4)
 
 
-def test_greedy_decoding_is_refused_where_sequences_were_learned() -> None:
+def test_greedy_decoding_is_refused_after_training_on_sequences() -> None:
     with pytest.raises(AnynerError, match=r"options\.decoding: greedy needs a model trained with head\.loss: positions"):
         decoding(head_of(), decoding="greedy")
     assert decoding(head_of(loss="positions"), decoding="greedy")

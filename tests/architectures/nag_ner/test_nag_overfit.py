@@ -1,10 +1,10 @@
-"""Four sentences with entities of all shapes are learned by heart, and found again in texts far longer than any of them."""
+"""Four sentences with entities of all shapes can be overfitted, and their entities are found in far longer texts."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from by_heart import Learned, learned_by_heart
+from overfitting import Learned, overfit
 
 from anyner.document import Document, Entity
 from anyner.evaluation.evaluate import evaluate_documents
@@ -13,7 +13,7 @@ from anyner.evaluation.evaluate import evaluate_documents
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory: pytest.TempPathFactory) -> Learned:
     folder: Path = tmp_path_factory.mktemp("learned")
-    return learned_by_heart(folder, "nag_ner", {"layers": 1, "span_classifier": {"width": 0}}, epochs=16, contiguous=False)
+    return overfit(folder, "nag_ner", {"layers": 1, "span_classifier": {"width": 0}}, epochs=16, contiguous=False)
 
 
 def in_one_text(documents: Sequence[Document]) -> Document:
@@ -27,7 +27,7 @@ def in_one_text(documents: Sequence[Document]) -> Document:
     return Document(text, tuple(entities))
 
 
-def test_four_sentences_of_all_shapes_are_learned_by_heart(learned: Learned) -> None:
+def test_four_sentences_of_all_shapes_can_be_overfitted(learned: Learned) -> None:
     assert learned.best_f1 == 1.0
     found = learned.recognizer.predict([document.text for document in learned.documents])
     assert evaluate_documents(learned.documents, found).strict.f1 == 1.0
@@ -35,7 +35,7 @@ def test_four_sentences_of_all_shapes_are_learned_by_heart(learned: Learned) -> 
 
 @pytest.mark.parametrize(("sentences", "windows", "least_words"), [(20, 1, 290), (34, 2, 400), (62, 3, 700)])
 def test_long_texts_are_read_whole(learned: Learned, sentences: int, windows: int, least_words: int) -> None:
-    """The paper names long inputs as its limit. What was learned from single sentences is worth less there, but not nothing."""
+    """The paper names long inputs as a limitation. A model trained on single sentences is worse there, but not useless."""
     text = in_one_text((learned.documents * 16)[:sentences])
     read = learned.recognizer.windows([text])
     words = [word for window in read for word in window.words]

@@ -1,4 +1,4 @@
-"""`head.preset: paper` is the published method: its inputs, its losses and its decoding, and nothing beside them."""
+"""`head.preset: paper` is the published method: its inputs, its losses and its decoding, and nothing else."""
 
 from dataclasses import replace
 from typing import Any
@@ -26,7 +26,7 @@ def paper_head(encoder: FakeEncoder | None = None, **settings: object) -> Head:
     return head_of(encoder=encoder, **{**HEAD, **FOR_TESTS, **settings})
 
 
-def test_the_preset_sets_every_key_otherwise_than_the_default() -> None:
+def test_every_key_of_the_preset_differs_from_the_default() -> None:
     assert Config.of({**FITTED, **HEAD}, "head").PAPER
     assert not [key for key, value in HEAD.items() if key != "span_classifier" and getattr(Config(), key) == value]
     assert not [key for key, value in OPTIONS.items() if getattr(NagOptions(), key) == value]
@@ -37,7 +37,7 @@ def test_losses_are_those_of_equation_7() -> None:
     parts = head.loss(states_of(), gold_of(), Draw(0, 1))
     assert set(parts) == {"starts", "generation"}
     assert float(parts["starts"].denominator) == sum(LENGTHS), "all words count in L_ne"
-    # blocks: one an entity, and one for every word without any; label, units and end of each, `<s>` aside
+    # blocks: one per entity, and one per word without any; label, units and end of each, without `<s>`
     entities = (1 + 4 + 1) + (1 + 2 + 1) + (1 + 2 + 1) + (1 + 1 + 1)
     free = sum(LENGTHS) - len({(n, entity.first) for n, own in enumerate(ENTITIES) for entity in own})
     assert float(parts["generation"].denominator) == entities + 3 * free
@@ -47,7 +47,7 @@ def test_losses_are_those_of_equation_7() -> None:
 @torch.no_grad()
 def test_block_inputs_are_mask_position_wspe_and_nepe() -> None:
     encoder = FakeEncoder()
-    table = torch.nn.Embedding(20, WIDTH)  # as wide as the decoder, so that positions are added as they are
+    table = torch.nn.Embedding(20, WIDTH)  # as wide as the decoder, so that positions are not projected
     encoder.tables = replace(encoder.tables, positions=table)
     head, states, seen = paper_head(encoder), states_of(), []
     network = head.network
@@ -93,7 +93,7 @@ def test_every_position_has_a_softmax_over_the_whole_vocabulary() -> None:
 
 def test_greedy_decoding_keeps_the_best_symbol_of_each_position() -> None:
     symbols = torch.tensor([[[-3.0, -9.0, -0.1, -2.0], [-0.5, -9.0, -4.0, -2.0], [-1.0, -9.0, -1.5, -2.0]]])
-    best = torch.tensor([[-0.1, -0.5, -0.7]])  # at the last position a piece that the sentence does not have
+    best = torch.tensor([[-0.1, -0.5, -0.7]])  # at the last position, of a piece that is not in the sentence
     kept = only_best(symbols, best[..., None])[0]
     assert kept.isfinite().nonzero().tolist() == [[0, 2], [1, 0]]
 
@@ -108,7 +108,7 @@ def test_a_block_whose_best_label_is_no_entity_gives_none(no_entity: float, foun
     output.special.bias[:] = torch.tensor([0.0, -50.0])
     head.network.output.distance[0, 0] = 50.0  # type: ignore[operator]
     head.network.output.distance[1:] = -50.0  # type: ignore[operator]
-    asked = decoding(head, {"start": 0.0, "score": 0.05, "discontinuous": 0.05}, **OPTIONS)
-    entities = head.decode(head.propose(states, asked, Draw(0)).on_host(), len(LENGTHS), asked)
+    chosen = decoding(head, {"start": 0.0, "score": 0.05, "discontinuous": 0.05}, **OPTIONS)
+    entities = head.decode(head.propose(states, chosen, Draw(0)).on_host(), len(LENGTHS), chosen)
     assert any(entities) == found
     assert all(len(entity.word_indices) == 1 for own in entities for entity in own)

@@ -1,4 +1,4 @@
-"""Blocks and the span classifier find words and labels together."""
+"""Proposals combine the scores of blocks and the span classifier."""
 
 from typing import Any
 
@@ -18,15 +18,15 @@ ALL_PASS = {"start": 0.0, "score": 0.0, "discontinuous": 0.0}
 
 @torch.no_grad()
 @pytest.mark.parametrize("contiguous", [False, True])
-def test_generated_and_classified_probabilities_become_one_score(contiguous: bool) -> None:
+def test_generated_and_classified_probabilities_are_combined(contiguous: bool) -> None:
     classifier = {"width": 4, "rescore_fragments": False}
     head, states = head_of(span_classifier=classifier, contiguous=contiguous), states_of()
     assert head.span_classifier is not None
     torch.nn.init.zeros_(head.span_classifier.spans.linear.bias)
     torch.nn.init.normal_(head.span_classifier.spans.bilinear, std=3.0)
-    asked = decoding(head, ALL_PASS, more=0.0, score_share=0.3)
-    proposals = head.propose(states, asked, Draw(0))
-    sentences, (blocks, _) = head.network.read(states), head._expected_blocks(states, asked)
+    chosen = decoding(head, ALL_PASS, more=0.0, score_share=0.3)
+    proposals = head.propose(states, chosen, Draw(0))
+    sentences, (blocks, _) = head.network.read(states), head._expected_blocks(states, chosen)
     hidden = head.network(sentences, blocks)
     labels = head.network.types(hidden[:, 0]).softmax(-1)[:, 1:]  # (Q, C)
     scores = head._word_scores(head.network.output(hidden[:, 1:], blocks, sentences), blocks, sentences)
@@ -47,11 +47,11 @@ def test_generated_and_classified_probabilities_become_one_score(contiguous: boo
                 assert proposals.score[block, two].tolist() == pytest.approx(both.topk(2).values.tolist(), rel=1e-4)
                 compared += 1
                 changed += int(both.argmax()) != int(own.argmax())
-    assert compared > 5 and changed, "the span classifier has a say in the label, too"
+    assert compared > 5 and changed, "the span classifier also affects the label"
 
 
 @torch.no_grad()
-def test_without_rescoring_only_blocks_that_share_their_word_have_alternatives() -> None:
+def test_without_rescoring_only_blocks_of_the_same_word_have_alternatives() -> None:
     head, states = head_of(span_classifier={"width": 4}, tail=False), states_of()
     for more, share, several in ((1.0, 0.0, False), (0.0, 0.0, True), (1.0, 0.5, True)):
         proposals = head.propose(states, decoding(head, ALL_PASS, more=more, score_share=share), Draw(0))
@@ -62,8 +62,8 @@ def test_without_rescoring_only_blocks_that_share_their_word_have_alternatives()
 
 
 @pytest.mark.parametrize(("second", "labels"), [(0.04, {"A", "B"}), (0.001, {"A"})])
-def test_a_span_may_have_two_labels_though_one_is_far_likelier(second: float, labels: set[str]) -> None:
-    """Of two blocks of one word each is sure of another label."""
+def test_a_span_can_have_two_labels_even_if_one_is_far_likelier(second: float, labels: set[str]) -> None:
+    """Two blocks of one word are each sure of a different label."""
     likely = np.array([0.93, second, 0.01])
     score = np.sqrt(0.9 * np.array([[0.95, 0.03, 0.01], [0.05, 0.9, 0.01]]) * likely)  # (blocks, labels)
     order = np.argsort(-score, axis=1)[:, :2]

@@ -1,4 +1,4 @@
-"""Search and log-partition are those of trying everything; of equal sequences the nearest comes first; blocks are independent."""
+"""Search and log-partition equal brute force; ties go to the nearest words; blocks are independent."""
 
 import math
 from itertools import combinations, pairwise
@@ -20,7 +20,7 @@ seeds, few = st.integers(0, 2**20), st.integers(1, 6)
 
 
 def random_blocks(seed: int, blocks: int, words: int, units: int, *, longest: int = 3, missing: float = 0.15) -> Given:
-    """Log scores and sizes; some words stand nowhere, some not at some place, some places are no end."""
+    """Log scores and sizes; some words, some words at some positions, and some ends are impossible."""
     draw = torch.Generator().manual_seed(seed)
     placed = torch.randn(blocks, words, units, generator=draw) * 2 - 2
     placed[torch.rand(placed.shape, generator=draw) < missing] = NONE
@@ -31,13 +31,13 @@ def random_blocks(seed: int, blocks: int, words: int, units: int, *, longest: in
 
 
 def searched(placed: Tensor, sizes: Tensor, end: Tensor, *, count: int, contiguous: bool, cost: float = 0.0) -> Best:
-    """With a gap that costs the same everywhere."""
+    """With the same gap cost at all positions."""
     gap_cost = None if contiguous else torch.full((placed.shape[2],), cost)
     return best_sequences(placed, sizes, end, gap_cost, count=count, largest=max(sizes.flatten().tolist(), default=1))
 
 
 def score_of(sequence: Sequence, placed: Tensor, sizes: Tensor, end: Tensor, *, cost: float) -> float:
-    """That of one sequence of one block, -inf where it does not fit."""
+    """The score of one sequence of one block, -inf if it does not fit."""
     score, written = 0.0, 0
     for word in sequence:
         if written >= placed.shape[1]:
@@ -51,7 +51,7 @@ def score_of(sequence: Sequence, placed: Tensor, sizes: Tensor, end: Tensor, *, 
 def everything(
     placed: Tensor, sizes: Tensor, end: Tensor, *, contiguous: bool, cost: float = 0.0
 ) -> list[tuple[float, Sequence]]:
-    """All sequences of one block that there are, one by one, best first, equal ones in the order of their words."""
+    """All sequences of one block by brute force, best first, ties in lexicographic order."""
     words = len(placed)
     every: list[Sequence] = [(0, *later) for size in range(words) for later in combinations(range(1, words), size)]
     if contiguous:
@@ -75,7 +75,7 @@ def assert_equal(one: Best, other: Best) -> None:
 
 
 @given(seed=seeds, words=few, units=few, contiguous=st.booleans(), cost=costs, count=counts)
-def test_the_best_are_those_of_trying_everything(
+def test_the_best_are_those_of_brute_force(
     *, seed: int, words: int, units: int, contiguous: bool, cost: float, count: int
 ) -> None:
     blocks = random_blocks(seed, 3, words, units)
@@ -86,7 +86,7 @@ def test_the_best_are_those_of_trying_everything(
         truth = everything(placed, sizes, end, contiguous=contiguous, cost=cost)
         sequences = found(best, block)
         assert len(sequences) == min(count, len(truth))
-        assert (best.count[block, len(sequences) :] == 0).all(), "beyond all there are, there is none"
+        assert (best.count[block, len(sequences) :] == 0).all(), "there are no others"
         assert [score for score, _ in sequences] == pytest.approx([score for score, _ in truth[:count]], abs=1e-4)
         assert len({sequence for _, sequence in sequences}) == len(sequences)
         all_scores = {sequence: score for score, sequence in truth}
@@ -99,11 +99,9 @@ def test_the_best_are_those_of_trying_everything(
 
 
 @given(seed=seeds, words=few, units=few, contiguous=st.booleans(), cost=st.sampled_from([0.0, 0.5]), count=counts)
-def test_equal_sequences_are_in_the_order_of_their_words(
-    *, seed: int, words: int, units: int, contiguous: bool, cost: float, count: int
-) -> None:
+def test_ties_are_in_lexicographic_order(*, seed: int, words: int, units: int, contiguous: bool, cost: float, count: int) -> None:
     placed, sizes, end = random_blocks(seed, 3, words, units, longest=2)
-    placed, end = placed.clamp(-2, 0).round(), end.clamp(-1, 0).round()  # few different sums, and no rounding in them
+    placed, end = placed.clamp(-2, 0).round(), end.clamp(-1, 0).round()  # few different sums, without rounding errors
     placed[(torch.arange(words) % 2 == 0)[None, :, None].expand_as(placed) & (placed < -1)] = NONE
     best = searched(placed, sizes, end, count=count, contiguous=contiguous, cost=cost)
     for block in range(3):
@@ -111,15 +109,15 @@ def test_equal_sequences_are_in_the_order_of_their_words(
         assert found(best, block) == truth[:count]
 
 
-def test_of_the_same_words_the_nearest_are_taken() -> None:
-    """A sentence "a b c b c c": each unit is as good wherever it stands in the sentence."""
+def test_of_repeated_words_the_nearest_are_taken() -> None:
+    """A sentence "a b c b c c": repeated words have the same scores."""
     scores = torch.tensor([[-0.1, -4.0, -4.0], [-4.0, -0.1, -4.0], [-4.0, -4.0, -0.1]])  # (units, letters)
     placed = scores[:, torch.tensor([0, 1, 2, 1, 2, 2])].T[None]  # (1, 6, 3)
     end = torch.tensor([[NONE, -4.0, -4.0, -0.1]])
     best = searched(placed, torch.ones(1, 6, dtype=torch.long), end, count=6, contiguous=False)
     sequences = [sequence for _, sequence in found(best, 0)]
     assert sequences[:5] == [(0, 1, 2), (0, 1, 4), (0, 1, 5), (0, 3, 4), (0, 3, 5)]
-    assert best.score[0, :5].tolist() == pytest.approx([-0.4] * 5), "nothing is taken off for the distance"
+    assert best.score[0, :5].tolist() == pytest.approx([-0.4] * 5), "distance costs nothing"
     assert best.score[0, 5] < -1
     costly = searched(placed, torch.ones(1, 6, dtype=torch.long), end, count=6, contiguous=False, cost=0.7)
     assert found(costly, 0)[0][1] == (0, 1, 2)
@@ -144,7 +142,7 @@ def test_certain_scores_give_the_sequence_they_were_made_from(data: st.DataObjec
 
 
 @given(seeds, st.booleans(), costs)
-def test_a_word_that_is_not_there_is_never_taken(seed: int, contiguous: bool, cost: float) -> None:
+def test_an_impossible_word_is_never_taken(seed: int, contiguous: bool, cost: float) -> None:
     placed, sizes, end = random_blocks(seed, 4, 6, 6, missing=0.5)
     best = searched(placed, sizes, end, count=MORE_THAN_ALL, contiguous=contiguous, cost=cost)
     for block in range(4):
@@ -153,7 +151,7 @@ def test_a_word_that_is_not_there_is_never_taken(seed: int, contiguous: bool, co
             assert (placed[block, list(sequence), before] > NONE).all()
 
 
-def test_without_its_head_a_block_has_nothing() -> None:
+def test_without_its_first_word_a_block_has_no_sequence() -> None:
     placed, sizes, end = random_blocks(1, 2, 4, 4, missing=0.0)
     placed[0, 0, 0] = NONE
     best = searched(placed, sizes, end, count=3, contiguous=False)
@@ -170,7 +168,7 @@ def test_a_word_that_does_not_fit_is_not_taken_even_if_it_has_a_score(contiguous
 
 
 @pytest.mark.parametrize("contiguous", [False, True])
-def test_a_block_has_the_same_best_whatever_the_others_are(contiguous: bool) -> None:
+def test_a_block_has_the_same_best_whatever_the_other_blocks_are(contiguous: bool) -> None:
     blocks = random_blocks(5, 7, 6, 6)
     together = searched(*blocks, count=3, contiguous=contiguous, cost=0.7)
     for block in range(7):
@@ -180,9 +178,7 @@ def test_a_block_has_the_same_best_whatever_the_others_are(contiguous: bool) -> 
 
 @pytest.mark.parametrize("contiguous", [False, True])
 @pytest.mark.parametrize("largest", [1, 6 * 8 * 3 * 2, 6 * 8 * 3 * 3 + 5])
-def test_blocks_that_do_not_fit_at_once_have_the_same_best(
-    contiguous: bool, largest: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_splitting_blocks_to_save_memory_changes_nothing(contiguous: bool, largest: int, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = random_blocks(6, 7, 6, 6)
     at_once = searched(*blocks, count=3, contiguous=contiguous, cost=0.7)
     monkeypatch.setattr(search, "LARGEST", largest)
@@ -190,13 +186,13 @@ def test_blocks_that_do_not_fit_at_once_have_the_same_best(
 
 
 @pytest.mark.parametrize("contiguous", [False, True])
-def test_no_blocks_have_no_best(contiguous: bool) -> None:
+def test_without_blocks_there_are_no_sequences(contiguous: bool) -> None:
     best = searched(*random_blocks(0, 0, 5, 4), count=3, contiguous=contiguous)
     assert best.score.shape == best.count.shape == (0, 3)
     assert best.words.shape == (0, 3, 4)
 
 
-def test_half_precision_and_gradients_are_left_behind() -> None:
+def test_the_search_is_in_float32_without_gradients() -> None:
     placed, sizes, end = random_blocks(2, 2, 5, 5)
     half = searched(placed.bfloat16().requires_grad_(), sizes.int(), end.bfloat16(), count=3, contiguous=False)
     assert half.score.dtype == torch.float32
@@ -204,8 +200,8 @@ def test_half_precision_and_gradients_are_left_behind() -> None:
     assert_equal(half, searched(placed.bfloat16().float(), sizes, end.bfloat16().float(), count=3, contiguous=False))
 
 
-def test_contiguous_sequences_are_found_without_waiting_for_a_number() -> None:
-    """Tensors without numbers go through: what reads one, or makes another on the host, would fail."""
+def test_the_contiguous_search_never_waits_for_the_device() -> None:
+    """It runs on meta tensors, where reading a value or creating a tensor on the host would fail."""
     placed, sizes, end = (part.to("meta") for part in random_blocks(7, 5, 6, 4))
     best = best_sequences(placed, sizes, end, None, count=3, largest=3)
     assert {best.score.device.type, best.count.device.type, best.words.device.type} == {"meta"}
@@ -213,9 +209,7 @@ def test_contiguous_sequences_are_found_without_waiting_for_a_number() -> None:
 
 
 @given(seed=seeds, words=few, units=few, contiguous=st.booleans(), cost=st.sampled_from([0.0, 0.7, -0.4]))
-def test_the_partition_is_the_sum_of_trying_everything(
-    *, seed: int, words: int, units: int, contiguous: bool, cost: float
-) -> None:
+def test_the_partition_is_the_sum_of_brute_force(*, seed: int, words: int, units: int, contiguous: bool, cost: float) -> None:
     blocks = random_blocks(seed, 3, words, units)
     partition = log_partition(*blocks, None if contiguous else torch.full((units,), cost), largest=3)
     for block, (placed, sizes, end) in enumerate(zip(*blocks, strict=True)):
@@ -226,9 +220,9 @@ def test_the_partition_is_the_sum_of_trying_everything(
             assert float(partition[block]) < FINITE_NONE / 2
 
 
-def test_a_gap_can_cost_more_behind_more_units() -> None:
+def test_the_cost_of_a_gap_depends_on_the_units_before_it() -> None:
     placed, end = torch.zeros(1, 4, 3), torch.full((1, 4), -1e9)
-    end[:, 3] = 0.0  # three words, the first of them the head: 0 1 2, 0 1 3, 0 2 3
+    end[:, 3] = 0.0  # three words, starting with word 0: 0 1 2, 0 1 3, 0 2 3
     partition = log_partition(placed, torch.ones(1, 4, dtype=torch.long), end, torch.tensor([9.0, 1.0, 2.0]), largest=1)
     assert float(partition) == pytest.approx(math.log(1 + math.exp(-2) + math.exp(-1)), abs=1e-5)
 
@@ -242,7 +236,7 @@ def test_probabilities_of_all_sequences_sum_to_one() -> None:
 
 
 @pytest.mark.parametrize("contiguous", [True, False])
-def test_gradients_are_finite_where_much_is_impossible(contiguous: bool) -> None:
+def test_gradients_are_finite_even_if_much_is_impossible(contiguous: bool) -> None:
     placed, sizes, end = random_blocks(2, 5, 6, 5, missing=0.6)
     placed[0] = -torch.inf
     placed, end, cost = placed.requires_grad_(), end.requires_grad_(), torch.zeros(5, requires_grad=True)

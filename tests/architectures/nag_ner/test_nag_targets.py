@@ -1,4 +1,4 @@
-"""Blocks: each entity has its rank by span length, and its units can be read off again."""
+"""Blocks: ranks are by span length, and symbols are the entities' units."""
 
 from collections import Counter
 

@@ -52,7 +52,7 @@ def in_words(gold: Gold, lengths: Sequence[int]) -> UnitEntities:
 
 @st.composite
 def entity_sets(draw: st.DrawFn, longest: int = 8) -> tuple[int, list[WordEntity]]:
-    """A sentence's words, and different entities of any shape in it: also the same words with two labels."""
+    """A sentence length, and distinct entities of any shape in it, including the same words with two labels."""
     length = draw(st.integers(1, longest))
     one = st.builds(
         lambda label, words: WordEntity.of_words(label, sorted(words)),

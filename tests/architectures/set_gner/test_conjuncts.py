@@ -1,11 +1,11 @@
-"""The paper's two cases (Figure 4) on a trained model: the order of conjuncts changes nothing, heads do not spoil each other."""
+"""The paper's two cases (Figure 4) on a trained model: the order of conjuncts changes nothing, heads are independent."""
 
 from collections.abc import Iterator
 from itertools import combinations, permutations
 
 import pytest
 import torch
-from by_heart import best_until
+from overfitting import train_until
 
 import anyner
 from anyner.architectures.set_gner.head import Head
@@ -53,7 +53,7 @@ def recognizer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recognizer]
         },
         "recipe",
     )
-    assert best_until(1.0, recipe, folder / "model") == 1.0
+    assert train_until(1.0, recipe, folder / "model") == 1.0
     yield anyner.load(folder / "model")
 
 
@@ -67,7 +67,7 @@ def test_the_order_of_conjuncts_changes_nothing(recognizer: Recognizer, parts: t
     assert {frozenset(texts(document)) for document in orders} == {frozenset(f"pain in my {part}" for part in parts)}
 
 
-def test_what_goes_wrong_at_one_head_does_not_touch_the_others(recognizer: Recognizer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_at_one_head_does_not_affect_the_others(recognizer: Recognizer, monkeypatch: pytest.MonkeyPatch) -> None:
     words = [
         *sentence("pain", ("hands", "arms", "shoulders")).text.split(),
         *sentence("itching", ("knees", "feet", "elbows")).text.split(),

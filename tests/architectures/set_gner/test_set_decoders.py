@@ -1,4 +1,4 @@
-"""Decoders that start from a checkpoint's other half or the encoder's layers, and what is left out when saving."""
+"""Decoders initialised from a checkpoint's decoder or the encoder's layers, and weights that are not saved."""
 
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ def decoder_of(recognizer: Recognizer) -> Any:
 
 
 @pytest.mark.parametrize("kind", ["bart", "mbart", "t5"])
-def test_the_other_half_of_a_checkpoint_is_the_decoder(kind: str, tmp_path: Path) -> None:
+def test_the_decoder_starts_from_the_checkpoint(kind: str, tmp_path: Path) -> None:
     recognizer = trained(tmp_path, "set_gner", kind, rate=1e-9)
     head = recognizer.model.head
     assert isinstance(head, Head)
@@ -37,7 +37,7 @@ def test_the_other_half_of_a_checkpoint_is_the_decoder(kind: str, tmp_path: Path
     assert len(recognizer.predict([document.text for document in DOCUMENTS])) == len(DOCUMENTS)
 
 
-def test_fewer_layers_are_the_first(tmp_path: Path) -> None:
+def test_fewer_layers_are_the_first_ones(tmp_path: Path) -> None:
     recognizer = trained(tmp_path, "set_gner", "bart", rate=1e-9, layers=1)
     whole = AutoModel.from_pretrained(tmp_path / "checkpoint")
     assert len(decoder_of(recognizer).each_layer) == 1
@@ -51,8 +51,8 @@ def test_the_encoders_upper_layers_can_be_the_decoder(tmp_path: Path) -> None:
     assert torch.allclose(decoder_of(recognizer).each_layer[0].feed.output.weight, output, atol=1e-5)
 
 
-def test_an_encoder_without_another_half_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(AnynerError, match="not half of a BART, mBART or T5 model"):
+def test_an_encoder_without_a_decoder_in_its_checkpoint_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(AnynerError, match="pretrained needs the encoder of a BART, mBART or T5 model"):
         trained(tmp_path, "set_gner", "bert", decoder="pretrained")
 
 
@@ -67,7 +67,7 @@ def test_the_inverse_decoder_learns_and_is_not_saved(tmp_path: Path) -> None:
     assert not any("inverse." in name for name in names)
 
 
-def test_labels_start_as_their_names_mean_of_pieces(tmp_path: Path) -> None:
+def test_labels_start_as_the_mean_of_their_names_pieces(tmp_path: Path) -> None:
     recognizer = trained(tmp_path, "set_gner", "bart", rate=1e-9, constrained=False)
     head, tokens = recognizer.model.head, recognizer.model.encoder.tables.tokens.weight
     assert isinstance(head, Head)

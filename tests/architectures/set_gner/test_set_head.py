@@ -1,4 +1,4 @@
-"""The head as a whole: losses against loops, all switches, and what must not depend on what."""
+"""The head as a whole: losses against loops, all settings, and independence of the batch."""
 
 from dataclasses import replace
 from typing import Any
@@ -18,7 +18,7 @@ from anyner.architectures.settings import CorpusStatistics
 from anyner.text.align import WordEntity
 
 C = len(LABELS)
-SWITCHES: list[dict[str, Any]] = [
+SETTINGS: list[dict[str, Any]] = [
     {}, {"interval": 0}, {"parts": False}, {"occurrences": False}, {"unit": "pieces"},
     {"reads": "pieces"}, {"layers": 1}, {"decoder": "encoder", "width": None}, {"distances": 3},
     {"span_classifier": {"width": 4}},
@@ -49,11 +49,11 @@ def test_what_the_settings_cannot_express_is_no_target(settings: dict[str, Any],
     assert_no_target(head_of(**settings).eval(), entity)
 
 
-@pytest.mark.parametrize("switches", SWITCHES, ids=str)
+@pytest.mark.parametrize("settings", SETTINGS, ids=str)
 @pytest.mark.parametrize("kind", ["contiguous", "discontinuous", "not constrained"])
-def test_all_switches_learn_and_propose(switches: dict[str, Any], kind: str) -> None:
+def test_all_settings_learn_and_propose(settings: dict[str, Any], kind: str) -> None:
     contiguous = kind == "contiguous"
-    head = head_of(contiguous=contiguous, constrained=kind != "not constrained", **switches).train()
+    head = head_of(contiguous=contiguous, constrained=kind != "not constrained", **settings).train()
     total = sum(
         (
             part.weight * part.numerator / part.denominator.clamp_min(1e-9)
@@ -63,12 +63,12 @@ def test_all_switches_learn_and_propose(switches: dict[str, Any], kind: str) -> 
     )
     total.backward()  # type: ignore[no-untyped-call]
     unused = [name for name, parameter in head.named_parameters() if parameter.grad is None or not parameter.grad.abs().sum()]
-    # only positions that no sequence of the batch has may rest
+    # only positions that no sequence of the batch has get no gradient
     assert not [name for name in unused if "positions" not in name], unused
     head.eval()
-    asked = decoding(head)
+    chosen = decoding(head)
     with torch.no_grad():
-        found = head.decode(head.propose(states_of(), asked, Draw(0)).on_host(), len(LENGTHS), asked)
+        found = head.decode(head.propose(states_of(), chosen, Draw(0)).on_host(), len(LENGTHS), chosen)
     assert len(found) == len(LENGTHS)
     for length, entities in zip(LENGTHS, found, strict=True):
         for entity in entities:
@@ -92,7 +92,7 @@ def test_labels_that_are_not_annotated_give_no_loss() -> None:
     before = head.loss(states, gold, Draw(0))
     head.network.symbol_bias[1:3] += 5.0  # B and C
     after = head.loss(states, gold, Draw(0))
-    assert float(before["generation"].denominator) == 3, "all other words may begin an entity of another label"
+    assert float(before["generation"].denominator) == 3, "all other words may start an entity of another label"
     assert float(after["generation"].numerator) == pytest.approx(float(before["generation"].numerator), rel=1e-5)
     assert float(before["parts"].denominator) == float(before["occurrences"].denominator) == 1
 
@@ -105,15 +105,15 @@ def test_a_sentence_alone_has_the_same_loss_and_entities(settings: dict[str, Any
 
 
 @torch.no_grad()
-def test_options_decide_how_many_entities_a_word_begins() -> None:
+def test_options_limit_the_entities_of_a_word() -> None:
     head, states = head_of(seed=2, occurrences=True), states_of()
     counts = head.network.occurrences
     assert counts is not None
     for parameter in counts.parameters():
         parameter.zero_()
     counts[-1].bias[2] = 9.0  # two everywhere
-    asked: dict[str, dict[str, Any]] = {"two": {}, "beam": {"beam": 1}, "likeliest": {"more": "argmax"}}
-    each = {name: head.propose(states, decoding(head, **options), Draw(0)).on_host() for name, options in asked.items()}
+    chosen: dict[str, dict[str, Any]] = {"two": {}, "beam": {"beam": 1}, "likeliest": {"more": "argmax"}}
+    each = {name: head.propose(states, decoding(head, **options), Draw(0)).on_host() for name, options in chosen.items()}
     heads = sum(LENGTHS)
     assert len(each["two"]["score"]) <= 2 * heads
     assert len(each["beam"]["score"]) <= heads
@@ -122,13 +122,13 @@ def test_options_decide_how_many_entities_a_word_begins() -> None:
 
 
 @torch.no_grad()
-def test_the_span_classifier_rescores_what_was_generated() -> None:
+def test_the_span_classifier_rescores_generated_entities() -> None:
     head, states = head_of(span_classifier={"width": 4, "rescore_fragments": False}), states_of()
     assert head.span_classifier is not None
     torch.nn.init.zeros_(head.span_classifier.spans.linear.bias)
     generated = GeneratedEntities(
         place=torch.tensor([[0, 2, 3], [0, 1, 2], [2, 0, 2]]),  # sentence, label, units
-        words=torch.tensor([[0, 1, 3, 9], [1, 2, 4, 0], [0, 2, 0, 0]]),  # what is beyond the units means nothing
+        words=torch.tensor([[0, 1, 3, 9], [1, 2, 4, 0], [0, 2, 0, 0]]),  # arbitrary beyond the units
         score=torch.tensor([0.5, 0.25, 0.8]),
         head=torch.ones(3),
     )
@@ -155,20 +155,20 @@ def test_discontinuous_entities_have_a_threshold_of_their_own() -> None:
         "score": np.array([0.4, 0.4]),
         "head": np.ones(2),
     }
-    for score, gaps, found in ((0.3, 0.5, ["A"]), (0.5, 0.3, ["B"]), (0.3, 0.3, ["A", "B"])):
-        asked = decoding(head, {"head": 0.5, "score": score, "discontinuous": gaps})
-        assert [entity.label for entity in head.decode(generated, 1, asked)[0]] == found
+    for score, discontinuous, found in ((0.3, 0.5, ["A"]), (0.5, 0.3, ["B"]), (0.3, 0.3, ["A", "B"])):
+        chosen = decoding(head, {"head": 0.5, "score": score, "discontinuous": discontinuous})
+        assert [entity.label for entity in head.decode(generated, 1, chosen)[0]] == found
 
 
 @torch.no_grad()
-def test_no_entity_is_given_up_that_rescoring_could_save() -> None:
+def test_pruning_keeps_entities_that_rescoring_can_raise_to_the_threshold() -> None:
     head, states = head_of(seed=2, span_classifier={"width": 4}), states_of()
     assert head.span_classifier is not None
     torch.nn.init.zeros_(head.span_classifier.spans.linear.bias)
     thresholds = {"score": 0.05, "head": 0.0}
     loose, strict = (
-        head.decode(head.propose(states, asked, Draw(0)).on_host(), len(LENGTHS), replace(asked, thresholds=thresholds))
-        for asked in (decoding(head, own, score_share=0.5) for own in ({"score": 1e-6, "head": 0.0}, thresholds))
+        head.decode(head.propose(states, chosen, Draw(0)).on_host(), len(LENGTHS), replace(chosen, thresholds=thresholds))
+        for chosen in (decoding(head, own, score_share=0.5) for own in ({"score": 1e-6, "head": 0.0}, thresholds))
     )
     assert loose == strict
     assert sum(map(len, strict)) > 3
@@ -176,7 +176,7 @@ def test_no_entity_is_given_up_that_rescoring_could_save() -> None:
 
 @torch.no_grad()
 @pytest.mark.parametrize(("more", "taken"), [(0.5, 1), (0.3, 2), (0.1, 3)])
-def test_a_further_entity_is_taken_where_it_is_likely_enough(more: float, taken: int) -> None:
+def test_one_more_entity_is_taken_if_it_is_likely_enough(more: float, taken: int) -> None:
     head, states = head_of(occurrences=True, most_at_one_word=3), states_of()
     counts = head.network.occurrences
     assert counts is not None
@@ -188,14 +188,14 @@ def test_a_further_entity_is_taken_where_it_is_likely_enough(more: float, taken:
     assert (head._heads(units, SetOptions(more="argmax"))[1] == 1).all()
 
 
-def test_only_the_two_directions_take_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_two_directions_alternate(monkeypatch: pytest.MonkeyPatch) -> None:
     head = head_of(inverse=True)
     head.inverse = head_of(seed=5, inverse=True).network
-    for step, resting, learning in ((0, "network", "inverse"), (1, "inverse", "network")):
+    for step, not_trained, trained in ((0, "network", "inverse"), (1, "inverse", "network")):
         head.zero_grad()
         sum((p.numerator for p in head.loss(states_of(), gold_of(), Draw(0, 1, step)).values()), torch.zeros(())).backward()  # type: ignore[no-untyped-call]
         learned = {name.split(".")[0] for name, parameter in head.named_parameters() if parameter.grad is not None}
-        assert learned == {learning}, resting
+        assert learned == {trained}, not_trained
     assert Head.training_only == ("inverse.",)
 
 
@@ -209,7 +209,7 @@ def statistics(**changed: Any) -> CorpusStatistics:
     return replace(STATISTICS, **changed)
 
 
-def test_what_is_open_is_chosen_from_the_corpus() -> None:
+def test_unset_values_are_chosen_from_the_corpus() -> None:
     config = Config().fitted(statistics())
     assert (config.longest, config.farthest, config.most_at_one_word, config.contiguous) == (6, 11, 3, False)
     assert (config.decoder, config.reads) == ("new", "words")
@@ -222,7 +222,7 @@ def test_what_is_open_is_chosen_from_the_corpus() -> None:
     assert Config(longest=3).fitted(statistics()).longest == 3
 
 
-def test_what_cannot_be_generated_is_told() -> None:
+def test_entities_that_cannot_be_generated_are_reported() -> None:
     config = Config(longest=2, farthest=4, most_at_one_word=1, contiguous=False)
     entities = [
         WordEntity("A", ((0, 2),)),
@@ -230,9 +230,9 @@ def test_what_cannot_be_generated_is_told() -> None:
         WordEntity("A", ((1, 4),)),
         WordEntity("A", ((2, 3), (8, 9))),
     ]
-    fine, *told = config.unreachable(entities, [1] * 9)
+    fine, *reasons = config.unreachable(entities, [1] * 9)
     assert fine is None
-    for reason, key in zip(told, ("most_at_one_word", "longest", "farthest"), strict=True):
+    for reason, key in zip(reasons, ("most_at_one_word", "longest", "farthest"), strict=True):
         assert reason is not None
         assert key in reason
     assert Config(longest=2, unit="pieces").unreachable(entities[:1], [2, 2])[0] is not None

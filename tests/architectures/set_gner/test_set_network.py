@@ -1,4 +1,4 @@
-"""What may follow what, where sequences stand, and how far the next word is."""
+"""Legal symbols, positions of sequences, and distances to the next word."""
 
 from functools import cache
 from itertools import pairwise
@@ -32,7 +32,7 @@ def may_follow(network: Network, first: int, last: int, length: int, units: int)
 
 
 @given(st.integers(1, 9), st.integers(0, 3), st.booleans(), st.integers(1, 9), st.data())
-def test_no_walk_leaves_the_sentence_or_goes_back(
+def test_no_sequence_leaves_the_sentence_or_goes_back(
     length: int, padding: int, contiguous: bool, farthest: int, data: st.DataObject
 ) -> None:
     network = network_of(contiguous=contiguous, farthest=farthest)
@@ -72,7 +72,7 @@ def test_positions_reach_a_thousand_words_and_never_coincide() -> None:
     assert last.shape == (1, 20, 16)
     assert len({tuple(row.tolist()) for row in new.table.detach()[-40:]}) == 40
     pretrained = Positions(config, 16, 1026)
-    assert pretrained.interval == 1, "a table of a checkpoint has no room for more: positions come closer"
+    assert pretrained.interval == 1, "the table of a checkpoint has no more rows, so positions are closer"
     near, next_one = (pretrained.of_sequences(torch.tensor([first]), torch.tensor([0])) for first in (998, 999))
     assert not torch.equal(near, next_one)
     assert pretrained.of_sequences(torch.tensor([5000]), torch.arange(20)).shape == (1, 20, 16), "beyond the table: its last row"
@@ -86,7 +86,7 @@ def test_positions_are_head_word_times_interval_plus_step() -> None:
         for row, first in enumerate((0, 3)):
             for step in range(5):
                 assert torch.equal(found[row, step], positions.table[first * interval + step])
-        assert len({tuple(row.tolist()) for row in positions.of_units(12).detach()}) == 12, "words keep positions of their own"
+        assert len({tuple(row.tolist()) for row in positions.of_units(12).detach()}) == 12, "words still have different positions"
 
 
 @torch.no_grad()

@@ -1,4 +1,4 @@
-"""`head.preset: paper` against the paper: alphabet, targets, positions, search and read-out, each done here by hand."""
+"""`head.preset: paper` against the paper: symbols, targets, positions, search and decoding, each done here by hand."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def paper_options(**own: Any) -> dict[str, Any]:
 
 def test_the_preset_is_the_published_method_in_plain_keys() -> None:
     head, options = with_preset(Config, {"preset": "paper"}, {})
-    config, asked = Config.of(head, "head"), SetOptions.of(options, "options")
+    config, chosen = Config.of(head, "head"), SetOptions.of(options, "options")
     assert (config.reads, config.unit, config.distances) == ("pieces", "words", 0)
     assert (config.constrained, config.interval, config.parts, config.occurrences) == (False, 4, True, True)
     assert config.span_classifier.width == 0
     assert not config.inverse, "the main results are without it; it has rows of its own"
-    assert (asked.beam, asked.more) == (BETA, "argmax")
+    assert (chosen.beam, chosen.more) == (BETA, "argmax")
     assert [threshold.name for threshold in config.thresholds()] == ["head"], (
-        "of a head the best are entities, however improbable"
+        "the best of each head are entities, however improbable"
     )
     fitted = config.fitted(STATISTICS)
-    assert fitted.contiguous is False, "the same search whatever the corpus"
+    assert fitted.contiguous is False, "the same search for every corpus"
     assert fitted.reads == "pieces"
     assert with_preset(Config, {"preset": "paper", "inverse": True}, {"beam": 1})[0]["inverse"], "single keys win"
 
@@ -70,7 +70,7 @@ def test_targets_are_those_of_the_papers_example() -> None:
 
 
 @torch.no_grad()
-def test_every_symbol_but_padding_has_a_probability_and_tags_are_read_as_embeddings() -> None:
+def test_every_symbol_but_padding_is_in_the_softmax_and_labels_are_inputs() -> None:
     head, states = paper_head(), states_of()
     network, sentences = head.network, head.network.read(head.units(states), states)
     elements = torch.tensor([[1, 0, 2 - network.first_unit]])  # back to the first word, then a label
@@ -80,7 +80,7 @@ def test_every_symbol_but_padding_has_a_probability_and_tags_are_read_as_embeddi
     real = C + 3 + LENGTHS[2]
     assert torch.allclose(log[:, :real].exp().sum(1), torch.ones(3), atol=1e-5)
     assert (log[:, :real] > -50).all() and (log[:, real:] < -1000).all()
-    # by hand: positions i * tau + t (equation 13), tag embeddings and word vectors in one table, one decoder pass
+    # by hand: positions i * tau + t (equation 13), label embeddings and word vectors in one table, one decoder pass
     table = torch.cat([network.symbols, sentences.keys.new_zeros(0, network.width), sentences.inputs[2, network.first_unit :]])
     inputs = table[elements[0] + network.first_unit] + network.positions.table[1 * 4 + torch.arange(3)]
     by_hand = network.decoder(inputs[None], rows, sentences.memory)
@@ -92,7 +92,7 @@ def test_every_symbol_but_padding_has_a_probability_and_tags_are_read_as_embeddi
 
 
 def beam_search(head: Head, sentence: int, word: int, keep: int) -> list[tuple[tuple[int, ...], float]]:
-    """The paper's, with lists: `keep` finished sequences by log probability over length."""
+    """The paper's, with lists: the best `keep` finished sequences by log probability divided by length."""
     network, states = head.network, states_of()
     sentences, rows = network.read(head.units(states), states), sequences_of_one(sentence)
     end, words = C + END, range(LENGTHS[sentence])
@@ -114,9 +114,9 @@ def beam_search(head: Head, sentence: int, word: int, keep: int) -> list[tuple[t
 @pytest.mark.parametrize("seed", range(3))
 def test_entities_are_the_likeliest_number_of_the_best_sequences_of_a_beam_search(seed: int) -> None:
     head, states = paper_head(seed), states_of()
-    head.network.symbol_bias[:C] += 1.0  # untrained tags seldom come first
-    asked = decoding(head, {"head": 0.5}, **paper_options())
-    found = head.decode(head.propose(states, asked, Draw(0)).on_host(), len(LENGTHS), asked)
+    head.network.symbol_bias[:C] += 1.0  # untrained labels seldom come first
+    chosen = decoding(head, {"head": 0.5}, **paper_options())
+    found = head.decode(head.propose(states, chosen, Draw(0)).on_host(), len(LENGTHS), chosen)
     parts, counts = head.network.detect(states.words)
     assert parts is not None and counts is not None
     for sentence, length in enumerate(LENGTHS):
@@ -132,7 +132,7 @@ def test_entities_are_the_likeliest_number_of_the_best_sequences_of_a_beam_searc
                     or elements[until] + head.network.first_unit >= C
                     or sorted(set(elements[:until])) != [*elements[:until]]
                 ):
-                    continue  # no label, or words that go back: it took a place and is no entity
+                    continue  # no label, or words out of order: it takes a place but is not an entity
                 key = (LABELS[elements[until] + head.network.first_unit], elements[:until])
                 score = min(1.0, float(torch.tensor(log).exp()) * number)
                 expected[key] = max(score, expected.get(key, 0.0))
@@ -141,13 +141,13 @@ def test_entities_are_the_likeliest_number_of_the_best_sequences_of_a_beam_searc
 
 
 @torch.no_grad()
-def test_without_rescoring_nothing_is_hidden_by_its_score() -> None:
+def test_without_rescoring_no_entity_is_dropped_by_its_score() -> None:
     head, states = paper_head(), states_of()
     head.network.symbol_bias[:C] += 3.0
-    asked = decoding(head, {"head": 0.0}, **paper_options())
-    found = head.decode(head.propose(states, asked, Draw(0)).on_host(), len(LENGTHS), asked)
+    chosen = decoding(head, {"head": 0.0}, **paper_options())
+    found = head.decode(head.propose(states, chosen, Draw(0)).on_host(), len(LENGTHS), chosen)
     assert min(entity.score or 0.0 for own in found for entity in own) < 0.05
-    assert head.decode(head.propose(states, replace(asked, thresholds={"head": 1.0}), Draw(0)).on_host(), 3, asked) == [
+    assert head.decode(head.propose(states, replace(chosen, thresholds={"head": 1.0}), Draw(0)).on_host(), 3, chosen) == [
         [],
         [],
         [],

@@ -1,4 +1,4 @@
-"""The search finds what trying everything finds, and heads do not touch each other."""
+"""The search equals brute force, and heads are independent of each other."""
 
 from itertools import combinations, pairwise, product
 
@@ -22,13 +22,13 @@ def read(**settings: object) -> tuple[Network, Sentences]:
 
 
 def outputs(network: Network, sentences: Sentences, sentence: int, elements: tuple[int, ...]) -> torch.Tensor:
-    """Log probabilities behind each element of one sequence: (T, symbols + units)."""
+    """Log probabilities after each element of one sequence: (T, symbols + units)."""
     rows, one = sequences_of_one(sentence), torch.tensor([elements])
     return network.log_probabilities(sentences, rows, network(sentences, rows, one, one[:, 0]), one[:, 0], one)[0]
 
 
 def everything(network: Network, sentences: Sentences, sentence: int, head: int, longest: int) -> Scored:
-    """The log probability of every entity that begins at a word, one by one, each as a sequence of its own."""
+    """The log probability of every entity that starts at a word, by brute force, each as a separate sequence."""
     length, config = LENGTHS[sentence], network.settings
     found: Scored = {}
     for size in range(longest):
@@ -62,7 +62,7 @@ def all_heads() -> tuple[Sequences, torch.Tensor]:
 @pytest.mark.parametrize("contiguous", [False, True])
 @pytest.mark.parametrize("farthest", [3, 9])
 @pytest.mark.parametrize("by_length", [False, True])
-def test_the_best_are_those_of_trying_everything(contiguous: bool, farthest: int, by_length: bool) -> None:
+def test_the_best_are_those_of_brute_force(contiguous: bool, farthest: int, by_length: bool) -> None:
     network, sentences = read(contiguous=contiguous, farthest=farthest)
     rows, heads = all_heads()
     result = generate(network, sentences, rows, heads, Limits(200, 6, -1e9, by_length))
@@ -72,12 +72,12 @@ def test_the_best_are_those_of_trying_everything(contiguous: bool, farthest: int
         assert found == pytest.approx(truth, abs=1e-4)
         ranks = [value / len(words) ** by_length for (words, _), value in found.items()]
         assert ranks == sorted(ranks, reverse=True)
-        assert float(torch.tensor(list(truth.values())).exp().sum()) < 1, "the rest is nothing, or what is too far"
+        assert float(torch.tensor(list(truth.values())).exp().sum()) < 1, "the rest is no entity, or too far"
 
 
 @torch.no_grad()
 @pytest.mark.parametrize("contiguous", [False, True])
-def test_few_places_keep_what_many_rank_first(contiguous: bool) -> None:
+def test_a_narrow_beam_keeps_the_first_of_a_wide_one(contiguous: bool) -> None:
     network, sentences = read(contiguous=contiguous)
     rows, heads = all_heads()
     few, many = (generate(network, sentences, rows, heads, Limits(places, 6, -1e9)) for places in (60, 200))
@@ -88,7 +88,7 @@ def test_few_places_keep_what_many_rank_first(contiguous: bool) -> None:
 
 @torch.no_grad()
 @pytest.mark.parametrize("contiguous", [False, True])
-def test_nothing_improbable_is_kept_and_nothing_probable_is_lost(contiguous: bool) -> None:
+def test_pruning_drops_the_improbable_and_nothing_else(contiguous: bool) -> None:
     network, sentences = read(contiguous=contiguous)
     rows, heads = all_heads()
     loose, strict = (generate(network, sentences, rows, heads, Limits(200, 6, least)) for least in (-1e9, -3.0))
@@ -99,7 +99,7 @@ def test_nothing_improbable_is_kept_and_nothing_probable_is_lost(contiguous: boo
 
 @torch.no_grad()
 @pytest.mark.parametrize("contiguous", [False, True])
-def test_a_head_generates_the_same_entities_whatever_the_others_do(contiguous: bool) -> None:
+def test_a_head_generates_the_same_entities_whatever_the_other_heads_are(contiguous: bool) -> None:
     network, sentences = read(contiguous=contiguous)
     rows, heads = all_heads()
     together = generate(network, sentences, rows, heads, Limits(4, 6, -1e9))
@@ -111,7 +111,7 @@ def test_a_head_generates_the_same_entities_whatever_the_others_do(contiguous: b
 
 @torch.no_grad()
 @pytest.mark.parametrize("seed", range(3))
-def test_within_a_reach_the_best_are_those_of_trying_everything(seed: int) -> None:
+def test_within_a_reach_the_best_are_those_of_brute_force(seed: int) -> None:
     network, sentences = read(contiguous=False)
     rows, heads = all_heads()
     random = torch.Generator().manual_seed(seed)
@@ -129,7 +129,7 @@ def test_within_a_reach_the_best_are_those_of_trying_everything(seed: int) -> No
 
 @torch.no_grad()
 @pytest.mark.parametrize("places", [1, 3])
-def test_few_places_within_a_reach_have_the_right_scores_and_the_best_contiguous_one(places: int) -> None:
+def test_a_narrow_beam_within_a_reach_has_the_right_scores_and_the_best_contiguous_entity(places: int) -> None:
     network, sentences = read(contiguous=False)
     rows, heads = all_heads()
     reach = Reach(torch.full_like(heads, 4), torch.full_like(heads, 4))
@@ -143,7 +143,7 @@ def test_few_places_within_a_reach_have_the_right_scores_and_the_best_contiguous
 
 @torch.no_grad()
 @pytest.mark.parametrize("sentence", [0, 2])
-def test_a_likely_discontinuous_entity_is_found_with_one_place(sentence: int) -> None:
+def test_a_likely_discontinuous_entity_is_found_with_a_beam_of_one(sentence: int) -> None:
     network, sentences = read(contiguous=False)
     truth = {entity: value for entity, value in everything(network, sentences, sentence, 0, 3).items() if has_gap(entity[0])}
     assert truth
@@ -151,7 +151,7 @@ def test_a_likely_discontinuous_entity_is_found_with_one_place(sentence: int) ->
     nothing, everywhere = torch.tensor([-1]), torch.tensor([9])
     limits = Limits(1, 2, -1e9, reach=Reach(nothing, everywhere))
     (found,) = found_at(generate(network, sentences, rows, torch.tensor([0]), limits), 0).items()
-    second = outputs(network, sentences, sentence, (0,))[0, network.first_unit :]  # (U,) behind the first word
+    second = outputs(network, sentences, sentence, (0,))[0, network.first_unit :]  # (U,) after the first word
     likeliest_jump = max({words for words, _ in truth if len(words) == 2}, key=lambda words: float(second[words[1]]))
     assert found[0][0] == likeliest_jump and found[1] == pytest.approx(truth[found[0]], abs=1e-4)
 
@@ -168,8 +168,10 @@ def test_no_heads_generate_nothing() -> None:
     assert result.size.shape == result.log.shape == (0, 4)
 
 
-def spelt_out(network: Network, sentences: Sentences, sentence: int, head: int, elements: int) -> dict[tuple[int, ...], float]:
-    """Every sequence of at most so many elements and its log probability with the end symbol, none left out."""
+def all_sequences(
+    network: Network, sentences: Sentences, sentence: int, head: int, elements: int
+) -> dict[tuple[int, ...], float]:
+    """Every sequence of at most `elements` elements and its log probability with the end symbol."""
     length, end = LENGTHS[sentence], C + END
     followers = [*range(-network.first_unit, -1), *range(length)]  # symbols but the end, and words
     found = {}
@@ -183,16 +185,16 @@ def spelt_out(network: Network, sentences: Sentences, sentence: int, head: int, 
 
 @torch.no_grad()
 @pytest.mark.parametrize("by_length", [False, True])
-def test_without_constraints_the_best_of_all_sequences_are_found_and_keep_their_places(by_length: bool) -> None:
+def test_without_constraints_the_best_of_all_sequences_are_found_and_keep_their_ranks(by_length: bool) -> None:
     network, sentences = read(constrained=False)
     for sentence, head in ((2, 0), (2, 1), (1, 0)):
-        truth = spelt_out(network, sentences, sentence, head, 3)
+        truth = all_sequences(network, sentences, sentence, head, 3)
         ranked = sorted(truth, key=lambda sequence: -truth[sequence] / len(sequence) ** by_length)
         limits = Limits(400, 2, by_length=by_length)  # two words, and a label
         best = generate(network, sentences, sequences_of_one(sentence), torch.tensor([head]), limits)
         places = best.log[0] > NONE
         for place, sequence in enumerate(ranked):
-            # read up to the first symbol: what follows a label means nothing
+            # read up to the first symbol: what follows a label is ignored
             until = next((number for number, element in enumerate(sequence) if element < 0), len(sequence))
             words, rising = sequence[:until], all(a < b for a, b in pairwise(sequence[:until]))
             label = sequence[until] + network.first_unit if until < len(sequence) else C

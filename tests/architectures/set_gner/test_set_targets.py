@@ -1,4 +1,4 @@
-"""Targets: every entity can be read off its sequence again, whatever its shape, and every other word has its own answer."""
+"""Targets: every entity can be reconstructed from its sequence, whatever its shape, and every other word has an answer."""
 
 from collections import Counter
 
@@ -25,7 +25,7 @@ def targets(entities: UnitEntities, lengths: list[int], most: int = 9, **setting
 
 
 def read_off(sequences: SequenceTargets) -> Counter[tuple[int, str, tuple[int, ...]]]:
-    """Sequences as one would read them: the first unit, then symbols until a label."""
+    """The entities of sequences: the first unit, then symbols up to a label."""
     found: Counter[tuple[int, str, tuple[int, ...]]] = Counter()
     for sentence, units, symbols in zip(sequences.sentence, sequences.inputs, sequences.targets, strict=True):
         words = [int(units[0])]
@@ -34,7 +34,7 @@ def read_off(sequences: SequenceTargets) -> Counter[tuple[int, str, tuple[int, .
                 found[int(sentence), LABELS[symbol], tuple(words)] += 1
                 break
             words.append(int(symbol) - C - 2)
-        assert units[: len(words)].tolist() == words, "what goes in is what came out"
+        assert units[: len(words)].tolist() == words, "inputs are the targets of the step before"
         assert (symbols[len(words) :] == IGNORED).all()
     return found
 
@@ -44,14 +44,14 @@ def expected(batch: Batch) -> Counter[tuple[int, str, tuple[int, ...]]]:
 
 
 @given(batches)
-def test_sequences_are_read_off_as_the_entities(batch: Batch) -> None:
+def test_sequences_give_the_entities(batch: Batch) -> None:
     lengths = [length for length, _ in batch]
     gold = gold_of(lengths, [own for _, own in batch])
     assert read_off(targets(in_words(gold, lengths), lengths).entities) == expected(batch)
 
 
 @given(batches, st.integers(1, 3))
-def test_every_word_that_begins_nothing_says_so(batch: Batch, most: int) -> None:
+def test_every_word_that_starts_nothing_has_an_answer(batch: Batch, most: int) -> None:
     lengths = [length for length, _ in batch]
     found = targets(in_words(gold_of(lengths, [own for _, own in batch]), lengths), lengths, most)
     answers = {
@@ -60,13 +60,13 @@ def test_every_word_that_begins_nothing_says_so(batch: Batch, most: int) -> None
     }
     for number, (length, own) in enumerate(batch):
         for word in range(length):
-            begun = sum(entity.first == word for entity in own)
+            started = sum(entity.first == word for entity in own)
             belongs = any(word in entity.word_indices for entity in own)
-            assert found.occurrences[number, word] == min(begun, most)
+            assert found.occurrences[number, word] == min(started, most)
             assert found.parts[number, word].tolist() == [
-                begun > 0, any(entity.last == word for entity in own), belongs,
+                started > 0, any(entity.last == word for entity in own), belongs,
             ]  # fmt: skip
-            if begun:
+            if started:
                 assert (number, word) not in answers
             else:
                 assert answers.pop((number, word)) == C + (FRAGMENT if belongs else NO_ENTITY)
@@ -74,16 +74,16 @@ def test_every_word_that_begins_nothing_says_so(batch: Batch, most: int) -> None
 
 
 @given(batches)
-def test_mirrored_entities_are_those_of_the_sentence_read_from_its_end(batch: Batch) -> None:
+def test_mirrored_entities_are_those_of_the_reversed_sentence(batch: Batch) -> None:
     lengths = [length for length, _ in batch]
     entities = in_words(gold_of(lengths, [own for _, own in batch]), lengths)
-    turned = entities.mirrored(lengths)
+    in_reverse = entities.mirrored(lengths)
     mirrored = [
         (length, [WordEntity.of_words(e.label, sorted(length - 1 - word for word in e.word_indices)) for e in own])
         for length, own in batch
     ]
-    assert read_off(targets(turned, lengths).entities) == expected(mirrored)
-    again = turned.mirrored(lengths)
+    assert read_off(targets(in_reverse, lengths).entities) == expected(mirrored)
+    again = in_reverse.mirrored(lengths)
     assert again.units.tolist() == entities.units.tolist()
 
 
@@ -100,7 +100,7 @@ def test_an_end_symbol_follows_every_label_and_answer(batch: Batch) -> None:
             assert size == (short != IGNORED).sum() + 1
             assert symbols[size - 1] == C + END
             assert symbols[size - 2] == short[size - 2], "the label or answer"
-            assert (symbols[: size - 1] - C - 3 == inputs[1:size]).all(), "what came out goes in"
+            assert (symbols[: size - 1] - C - 3 == inputs[1:size]).all(), "the inputs of the next step"
 
 
 def test_in_pieces_a_word_is_all_of_its_pieces() -> None:

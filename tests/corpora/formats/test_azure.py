@@ -31,5 +31,5 @@ def test_a_text_that_is_not_beside_the_file_is_refused(tmp_path: Path, location:
     (tmp_path / "project").mkdir()
     assets = {"projectKind": "CustomEntityRecognition", "documents": [{"location": location, "entities": []}]}
     (tmp_path / "project" / "labels.json").write_text(json.dumps({"assets": assets}))
-    with pytest.raises(AnynerError, match=r"document 1: its text .* is no file beside the labels file"):
+    with pytest.raises(AnynerError, match=r"document 1: text file .* is not beside the labels file"):
         read(tmp_path / "project")

@@ -60,7 +60,7 @@ def test_bad_lines_are_dropped_and_the_rest_read(tmp_path: Path, line: str, mess
     assert message in problem.what
 
 
-def test_a_copy_that_differs_is_kept_and_told(tmp_path: Path) -> None:
+def test_a_copy_that_differs_is_kept_and_reported(tmp_path: Path) -> None:
     corpus = _read(tmp_path, "T1\tX 15 19\tsoar\n")
     assert _keys(corpus) == [("X", ((15, 19),))]
     assert corpus.problems[0].kept
@@ -110,7 +110,7 @@ def test_one_pair_by_either_file_and_natural_order(tmp_path: Path) -> None:
     assert [document.id for document in read(tmp_path / "r10.ann")] == ["r10"]
 
 
-def test_line_breaks_inside_a_span_are_written_as_brat_wants_them(tmp_path: Path) -> None:
+def test_line_breaks_inside_a_span_are_written_as_brat_requires(tmp_path: Path) -> None:
     document = Document(TEXT, (Entity("ADR", ((0, 10),)),), "case.1")
     write([document], tmp_path / "out", "brat")
     assert (tmp_path / "out" / "case.1.ann").read_text() == "T1\tADR 0 5;6 10\tChest pain\n"
@@ -132,7 +132,7 @@ def test_a_folder_with_files_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["kept.txt"]
 
 
-def test_a_folder_in_a_folder_is_told(tmp_path: Path) -> None:
+def test_a_folder_in_a_folder_is_reported(tmp_path: Path) -> None:
     for folder in (tmp_path, tmp_path / "sub"):
         folder.mkdir(exist_ok=True)
         (folder / "a.txt").write_text("Pain", encoding="utf-8")

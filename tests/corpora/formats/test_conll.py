@@ -38,7 +38,7 @@ def _found(document: Document) -> list[tuple[str, str]]:
         (["O", "O"], []),
     ],
 )
-def test_schemes_are_told_apart(tmp_path: Path, tags: list[str], found: list[tuple[str, str]]) -> None:
+def test_schemes_are_detected(tmp_path: Path, tags: list[str], found: list[tuple[str, str]]) -> None:
     corpus = _read(tmp_path, _tagged(*tags))
     assert _found(corpus.documents[0]) == found
     assert corpus.problems == ()
@@ -64,7 +64,7 @@ def test_the_scheme_is_that_of_the_whole_file(tmp_path: Path) -> None:
         (["B-P", "E-P", "I-P", "E-P", "O"], [("P", "w0 w1"), ("P", "w2 w3")], [3]),
     ],
 )
-def test_entities_against_the_scheme_are_kept_and_told(
+def test_entities_against_the_scheme_are_kept_and_reported(
     tmp_path: Path, tags: list[str], found: list[tuple[str, str]], lines: list[int]
 ) -> None:
     corpus = _read(tmp_path, _tagged(*tags))
@@ -79,7 +79,7 @@ def test_malformed_lines(tmp_path: Path) -> None:
     assert [(p.line, p.kept) for p in corpus.problems] == [(2, False), (3, True), (4, False), (5, False), (6, False)]
 
 
-def test_labels_without_a_prefix_are_told(tmp_path: Path) -> None:
+def test_labels_without_a_prefix_are_reported(tmp_path: Path) -> None:
     corpus = _read(tmp_path, "# newdoc\nAngela PER\nMerkel PER\nmet O\nSiemens ORG\nBerlin LOC\n\nBern LOC\n")
     assert [_found(document) for document in corpus] == [
         [("PER", "Angela Merkel"), ("ORG", "Siemens"), ("LOC", "Berlin")],
@@ -131,7 +131,7 @@ def test_written_sentences_keep_their_larger_documents_apart(tmp_path: Path) -> 
     assert [(d.doc, d.sentence) for d in back] == [(None, None), ("c-1", 0), ("c-1", 1), *one_each]
 
 
-def test_lossy_keeps_the_outer_entity_and_tells_the_inner_ones(tmp_path: Path) -> None:
+def test_lossy_keeps_the_outer_entity_and_reports_the_inner_ones(tmp_path: Path) -> None:
     entities = [Entity("OUT", ((0, 3),)), Entity("IN", ((1, 2),)), Entity("GAP", ((3, 4), (5, 6))), Entity("END", ((5, 6),))]
     document = Document.from_words(list("abcdef"), entities)
     lost = write([document], tmp_path / "c.conll", "conll", lossy=True)
@@ -139,7 +139,7 @@ def test_lossy_keeps_the_outer_entity_and_tells_the_inner_ones(tmp_path: Path) -
     assert [("'IN'" in p.what, "'GAP'" in p.what, p.kept) for p in lost] == [(True, False, False), (False, True, False)]
 
 
-def test_a_word_with_a_number_sign_is_no_comment(tmp_path: Path) -> None:
+def test_a_word_with_a_number_sign_is_not_a_comment(tmp_path: Path) -> None:
     corpus = _read(tmp_path, "#begin document x\nAspirin B-Drug\n#1 GENE\nhelps O\n")
     assert [document.text for document in corpus] == ["Aspirin #1 helps"]
     (problem,) = corpus.problems

@@ -129,7 +129,7 @@ def test_spans_refuse_discontinuous(tmp_path: Path) -> None:
     assert _found(read(tmp_path / "c.json")) == [("ADR", "Pain in hip")]
 
 
-def test_tags_in_a_json_list_are_told(tmp_path: Path) -> None:
+def test_tags_in_a_json_list_are_reported(tmp_path: Path) -> None:
     corpus = _read(tmp_path, json.dumps([{"tokens": ["Kofi", "spoke"], "ner_tags": ["B-PER", "O"]}]), "spans")
     (problem,) = corpus.problems
     assert not problem.kept and '"ner_tags" is read in JSON lines only' in problem.what
@@ -143,4 +143,4 @@ def test_gliner_includes_the_last_word_and_comes_as_list_or_lines(tmp_path: Path
     corpus = read(tmp_path / "x")
     assert [[entity.text for entity in document.entities] for document in corpus] == [["Pain in hip", "hip"], []]
     range_, form = (problem.what for problem in corpus.problems)
-    assert "out of range 0 to 3 in words" in range_ and "has no first word, last word and label" in form
+    assert "out of range: 'Pain in hip' has 3 words" in range_ and "expected first word, last word and label" in form

@@ -39,14 +39,14 @@ def test_other_keys_are_kept_and_written_again(tmp_path: Path, record: dict[str,
     assert [document.meta for document in read(tmp_path / "again.jsonl")] == [meta, None]
 
 
-def test_other_keys_with_values_that_json_has_not_are_left_out_and_told(tmp_path: Path) -> None:
+def test_other_keys_with_values_that_json_lacks_are_left_out_and_reported(tmp_path: Path) -> None:
     corpus = _read(tmp_path, '{"text": "a", "entities": [], "size": NaN}')
     (problem,) = corpus.problems
     assert corpus.documents[0].meta is None and problem.kept and "size" in problem.what
 
 
 @pytest.mark.parametrize("words", [["Pain", "in", "hip"], 3, {"a": 1}])
-def test_words_of_another_tool_cost_no_document(tmp_path: Path, words: Any) -> None:
+def test_words_of_another_tool_do_not_drop_the_document(tmp_path: Path, words: Any) -> None:
     corpus = _read(tmp_path, {"text": PAIN, "words": words, "entities": [{"label": "ADR", "fragments": [[0, 4]]}]})
     assert _keys(corpus) == [("ADR", ((0, 4),))]
     (problem,) = corpus.problems
@@ -143,12 +143,12 @@ def test_an_empty_list_of_doccano_labels_is_no_entities(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entity", "message"),
     [
-        ({"label": "X", "fragments": [[0, 99]]}, "out of range 0 to 21"),
+        ({"label": "X", "fragments": [[0, 99]]}, "out of range: 'Pain in hip and knees' has 21 characters"),
         ({"label": "X", "fragments": [[-1, 3]]}, "out of range"),
         ({"label": "X", "fragments": [[4, 2]]}, "reversed"),
         ({"label": "X", "fragments": [[4, 4]]}, "empty"),
         ({"label": "X", "fragments": [[0, 5], [3, 8]]}, "overlaps"),
-        ({"label": "X", "fragments": []}, "no list of fragments"),
+        ({"label": "X", "fragments": []}, "expected a non-empty list of fragments"),
         ({"label": "X", "fragments": [[0, 2.0]]}, "whole numbers"),
         ({"label": "X", "fragments": [[False, True]]}, "whole numbers"),
         ({"label": "X", "fragments": [["0", "2"]]}, "whole numbers"),
@@ -157,8 +157,8 @@ def test_an_empty_list_of_doccano_labels_is_no_entities(tmp_path: Path) -> None:
         ({"label": 3, "fragments": [[0, 4]]}, "label"),
         ({"fragments": [[0, 4]]}, "label"),
         ({"label": "\ud800", "fragments": [[0, 4]]}, "lone surrogate"),
-        ("nonsense", "no form known"),
-        (None, "no form known"),
+        ("nonsense", "unknown form"),
+        (None, "unknown form"),
     ],
 )
 def test_a_bad_entity_is_dropped_and_the_rest_kept(tmp_path: Path, entity: Any, message: str) -> None:
@@ -182,7 +182,7 @@ def test_a_bad_entity_is_dropped_and_the_rest_kept(tmp_path: Path, entity: Any, 
         ([{"label": "X", "fragments": [[0, 4]], "score": float("nan")}], "score", [("X", ((0, 4),))]),
     ],
 )
-def test_a_mended_entity_is_kept_and_told(tmp_path: Path, entities: Any, message: str, keys: Any) -> None:
+def test_a_repaired_entity_is_kept_and_reported(tmp_path: Path, entities: Any, message: str, keys: Any) -> None:
     corpus = _read(tmp_path, {"text": PAIN, "entities": entities})
     assert _keys(corpus) == keys
     (problem,) = corpus.problems
@@ -198,9 +198,9 @@ def test_a_mended_entity_is_kept_and_told(tmp_path: Path, entities: Any, message
         ('"text"', "not a JSON object"),
         ("[" * 100_000, "too deep"),
         ('{"text": ' + "9" * 5000 + "}", "too deep or too large"),
-        ('{"words": ["a"]}', 'neither "text"'),
-        ('{"text": 3}', 'neither "text"'),
-        ('{"tokens": ["a", 3]}', 'neither "text"'),
+        ('{"words": ["a"]}', 'expected "text"'),
+        ('{"text": 3}', 'expected "text"'),
+        ('{"tokens": ["a", 3]}', 'expected "text"'),
         ('{"tokens": ["a", ""]}', "word 1 is empty"),
         ('{"text": "a", "tokens": ["a"]}', "unclear"),
         ('{"text": "a\\ud800"}', "lone surrogate"),
@@ -217,7 +217,7 @@ def test_a_bad_line_is_dropped_and_the_rest_read(tmp_path: Path, line: str, mess
 
 
 @pytest.mark.parametrize("key", ["id", "doc", "sentence", "labels", "before", "coverage"])
-def test_a_bad_optional_key_is_left_out_and_told(tmp_path: Path, key: str) -> None:
+def test_a_bad_optional_key_is_left_out_and_reported(tmp_path: Path, key: str) -> None:
     corpus = _read(tmp_path, {"text": "a", "entities": [], key: {"no": "good"}})
     assert corpus.documents == (Document("a"),)
     (problem,) = corpus.problems
@@ -225,7 +225,7 @@ def test_a_bad_optional_key_is_left_out_and_told(tmp_path: Path, key: str) -> No
     assert f'"{key}"' in problem.what
 
 
-def test_entities_that_are_no_list(tmp_path: Path) -> None:
+def test_entities_that_are_not_a_list(tmp_path: Path) -> None:
     corpus = _read(tmp_path, {"text": "a", "entities": {"x": 1}})
     assert len(corpus) == 1
     assert "not a list" in corpus.problems[0].what
@@ -245,7 +245,7 @@ def test_token_form_does_not_guess_whether_an_end_is_included(tmp_path: Path) ->
         {"text": "Aspirin helps", "entities": [], "spans": [{"start": 0, "end": 7, "label": "Drug"}]},
     ],
 )
-def test_annotation_that_is_not_read_is_told(tmp_path: Path, line: dict[str, object]) -> None:
+def test_annotation_that_is_not_read_is_reported(tmp_path: Path, line: dict[str, object]) -> None:
     corpus = _read(tmp_path, line)
     assert [document.entities for document in corpus] == [()]
     (problem,) = corpus.problems

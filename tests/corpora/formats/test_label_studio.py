@@ -47,7 +47,7 @@ def test_each_label_of_a_region_is_an_entity(tmp_path: Path) -> None:
     assert (corpus.problems, corpus.documents[-1].id) == ((), "7")
 
 
-def test_relations_named_discontinuous_join_regions_and_others_are_told(tmp_path: Path) -> None:
+def test_relations_named_discontinuous_join_regions_and_others_are_reported(tmp_path: Path) -> None:
     regions = [region("a", 2, 9, "ADR"), region("b", 18, 23, "ADR", "Body"), region("c", 10, 13, "Body")]
     corpus = exported(tmp_path / "x", by(*regions, relation("b", "a", "discontinuous"), relation("c", "a", "part-of")))
     assert keys(corpus) == [("ADR", ((2, 9), (18, 23))), ("Body", ((10, 13),)), ("Body", ((18, 23),))]
@@ -55,7 +55,7 @@ def test_relations_named_discontinuous_join_regions_and_others_are_told(tmp_path
     assert 'results of the type "relation" are not read: 1 skipped' in problem.what
 
 
-def test_of_several_annotators_the_ground_truth_or_the_first_is_read_and_told(tmp_path: Path) -> None:
+def test_of_several_annotators_the_ground_truth_or_the_first_is_read_and_reported(tmp_path: Path) -> None:
     one, other = by(region("a", 2, 6, "ADR")), by(region("z", 2, 9, "ADR"))
     corpus = exported(tmp_path / "x", by(was_cancelled=True), one, other)
     assert keys(corpus) == [("ADR", ((2, 6),))]
@@ -80,12 +80,12 @@ def test_a_task_without_annotation_is_no_document_without_entities(tmp_path: Pat
     assert keys(read(tmp_path / "x")) == [("ADR", ((2, 6),))]  # a file for import: its predictions are all it has
 
 
-def test_other_results_and_unclear_texts_are_told(tmp_path: Path) -> None:
+def test_other_results_and_unclear_texts_are_reported(tmp_path: Path) -> None:
     choice = {"id": "c", "type": "choices", "from_name": "kind", "to_name": "text", "value": {"choices": ["x"]}}
     corpus = exported(tmp_path / "x", by(choice, choice))
     assert [problem.what for problem in corpus.problems] == ['results of the type "choices" are not read: 2 skipped']
     corpus = exported(tmp_path / "x", by(), data={"a": "one", "b": "two"})
-    assert 'task 7: which of its "data" is the text' in corpus.problems[0].what
+    assert 'task 7: cannot tell which key of "data" is the text' in corpus.problems[0].what
 
 
 def test_scores_are_written_as_predictions(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ def test_a_file_of_bconv() -> None:
     assert [problem.what for problem in corpus.problems] == ["identifiers of entities are not read: 5 skipped"]
 
 
-def test_relations_malformed_lines_and_wrong_copies_are_told(tmp_path: Path) -> None:
+def test_relations_malformed_lines_and_wrong_copies_are_reported(tmp_path: Path) -> None:
     lines = ["1|t|Pain now", "1|a|", "1\t0\t4\thip\tADR\t-", "1\tCID\tD1\tD2", "1\tx", "", "2|t|B", "2|a|C", "2\t2\t3\tC\tX"]
     (tmp_path / "x").write_text("\n".join(lines))
     corpus = read(tmp_path / "x")
@@ -30,7 +30,7 @@ def test_relations_malformed_lines_and_wrong_copies_are_told(tmp_path: Path) -> 
     ]  # fmt: skip
 
 
-def test_one_line_break_parts_title_and_abstract(tmp_path: Path) -> None:
+def test_one_line_break_separates_title_and_abstract(tmp_path: Path) -> None:
     document = Document("Pain\nin hip", (Entity("ADR", ((0, 7),)),), id="a b")
     write([document], tmp_path / "x", "pubtator")
     assert (tmp_path / "x").read_text() == "1|t|Pain\n1|a|in hip\n1\t0\t7\tPain in\tADR\n\n"

@@ -27,13 +27,13 @@ def test_an_emoji_is_two_units(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entity", "what"),
     [
-        ({"category": "A", "offset": 1, "length": 3}, "cuts a character in two"),
-        ({"category": "A", "offset": 3, "length": 9}, "out of range 0 to 8"),
-        ({"category": "A", "offset": 3, "length": 4, "text": "hip"}, "its copy 'hip' differs"),
-        ({"category": "A", "start": 3, "end": 4}, 'has no "offset" and "length"'),
+        ({"category": "A", "offset": 1, "length": 3}, "split a surrogate pair"),
+        ({"category": "A", "offset": 3, "length": 9}, "out of range: '😀 Pain 😀' has 8 characters"),
+        ({"category": "A", "offset": 3, "length": 4, "text": "hip"}, "annotated text 'hip' differs"),
+        ({"category": "A", "start": 3, "end": 4}, 'expected "offset" and "length"'),
     ],
 )
-def test_what_does_not_fit_is_told(tmp_path: Path, entity: dict[str, object], what: str) -> None:
+def test_what_does_not_fit_is_reported(tmp_path: Path, entity: dict[str, object], what: str) -> None:
     (tmp_path / "x").write_text(json.dumps({"text": DOCUMENT.text, "entities": [entity]}), encoding="utf-8")
     (problem,) = read(tmp_path / "x", "utf16").problems
     assert what in problem.what
@@ -41,5 +41,5 @@ def test_what_does_not_fit_is_told(tmp_path: Path, entity: dict[str, object], wh
 
 def test_other_units_are_refused(tmp_path: Path) -> None:
     (tmp_path / "x").write_text(json.dumps({"stringIndexType": "TextElement_V8", "text": "a"}), encoding="utf-8")
-    with pytest.raises(AnynerError, match="'TextElement_V8': only Utf16CodeUnit is read"):
+    with pytest.raises(AnynerError, match="expected Utf16CodeUnit, got 'TextElement_V8'"):
         read(tmp_path / "x")

@@ -42,23 +42,23 @@ def test_an_export_with_layers_stacked_nested_and_sub_token_annotations(tmp_path
     assert [entity.key for entity in second.entities] == [("mild", ((0, 9),))]
     assert (first.doc, first.sentence, second.sentence) == ("note", 0, 1)
     assert first.words == ((0, 1), (2, 5), (6, 11), (12, 17))
-    told = [(problem.line, problem.what) for problem in corpus.problems]
-    assert [line for line, _ in told] == [2, 5] and all("is not read" in what for _, what in told)
+    found = [(problem.line, problem.what) for problem in corpus.problems]
+    assert [line for line, _ in found] == [2, 5] and all("is not read" in what for _, what in found)
     assert len(read(tmp_path)) == 2  # the folder of an exported project
 
 
-def test_an_annotation_over_two_sentences_is_told(tmp_path: Path) -> None:
+def test_an_annotation_over_two_sentences_is_reported(tmp_path: Path) -> None:
     changed = EXPORT.replace("_	_	_	_	*	cause	1-1[1_1]", "_	_	_	_	mild[3]	_	_")
     (tmp_path / "x").write_text(changed, encoding="utf-8")
-    assert any("an annotation goes on from the sentence before" in problem.what for problem in read(tmp_path / "x").problems)
+    assert any("an annotation continues from the previous sentence" in problem.what for problem in read(tmp_path / "x").problems)
 
 
-def test_places_in_characters_are_read_and_wrong_ones_drop_the_sentence(tmp_path: Path) -> None:
+def test_offsets_in_characters_are_read_and_wrong_ones_drop_the_sentence(tmp_path: Path) -> None:
     head = "#FORMAT=WebAnno TSV 3.3\n#T_SP=x.Y|value\n\n\n#Text=😀 hip\n"
     (tmp_path / "x").write_text(f"{head}1-1\t0-1\t😀\t_\n1-2\t2-5\thip\tB\n", encoding="utf-8")
     assert [entity.text for document in read(tmp_path / "x") for entity in document.entities] == ["hip"]
     (tmp_path / "x").write_text(f"{head}1-1\t0-1\t😀\t_\n1-2\t2-4\thip\tB\n", encoding="utf-8")
-    with pytest.raises(AnynerError, match="x:5: the places of the tokens do not agree with the text"):
+    with pytest.raises(AnynerError, match="x:5: the offsets of the tokens do not match the text"):
         read(tmp_path / "x")
 
 

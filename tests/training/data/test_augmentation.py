@@ -32,7 +32,7 @@ def augment(documents: Sequence[Document], share: float, seed: int, text: TextCo
 
 
 def sentence(text: str, *entities: tuple[str, str]) -> Document:
-    """Words between blanks; an entity is its label and its words, which stand there once."""
+    """Words separated by blanks; an entity is its label and its words, which occur once."""
     words = text.split()
     placed = []
     for label, own in entities:
@@ -67,7 +67,7 @@ def test_two_that_begin_alike_share_their_beginning() -> None:
 
 
 def test_often_more_than_one_word_is_shared() -> None:
-    """Else a model would learn to skip from the gap to the last word."""
+    """Otherwise a model would learn to skip from the gap to the last word."""
     pairs = [(colour, kind) for colour in ("red", "blue", "new") for kind in ("T", "B", "mast", "nerve", "stem", "germ")]
     documents = [sentence(f"{a} {b} cells", ("cell", f"{a} {b} cells")) for a, b in pairs]
     new = [one for seed in range(40) for one in augment(documents, 1.0, seed)]

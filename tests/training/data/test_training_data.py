@@ -38,7 +38,7 @@ def test_corpora_with_different_label_sets_are_joined(tmp_path: Path, written: W
     assert len(splits.dev) == 1
 
 
-def test_a_label_said_to_be_annotated_counts_even_if_it_never_occurs(tmp_path: Path, written: Writer) -> None:
+def test_an_annotated_label_counts_even_if_it_never_occurs(tmp_path: Path, written: Writer) -> None:
     one = written(tmp_path / "one.jsonl", [ANNA])
     data = DataConfig.model_validate({"train": [{"path": one, "labels": ["Person", "Rare"]}], "dev": one})
     assert read_data(data, TextConfig()).labels == ("Person", "Rare")
@@ -156,36 +156,36 @@ def checked(tiny: Callable[..., Recipe], train: list[Document], dev: list[Docume
     return build(tiny(*changes), Splits(tuple(train), tuple(dev), ()))[2].lines()
 
 
-def test_nothing_is_said_when_all_is_well(tiny: Callable[..., Recipe]) -> None:
+def test_nothing_is_reported_without_problems(tiny: Callable[..., Recipe]) -> None:
     assert prepared(tiny, [ANNA, BERN], [BERN]) == []
 
 
-def test_an_entity_off_the_word_boundaries_is_told(tiny: Callable[..., Recipe]) -> None:
+def test_an_entity_off_the_word_boundaries_is_reported(tiny: Callable[..., Recipe]) -> None:
     off = Document("Annabel slept.", (Entity("Person", ((0, 4),)),), id="d7")
     (line,) = prepared(tiny, [ANNA, off], [ANNA])
     assert line.startswith("1 entities are not on word boundaries, e.g. d7: Person 'Anna' [[0, 4]]")
 
 
-def test_discontinuous_gold_is_told_where_fragments_are_off(tiny: Callable[..., Recipe]) -> None:
+def test_discontinuous_gold_is_reported_if_fragments_are_off(tiny: Callable[..., Recipe]) -> None:
     gap = Document("pain in hip and knee", (Entity("Symptom", ((0, 4), (16, 20))), Entity("Symptom", ((0, 11),))))
     assert prepared(tiny, [gap, ANNA], [ANNA]) == []
     (line,) = prepared(tiny, [gap, ANNA], [ANNA], "head.fragments=false")
     assert line == "1 of 3 training entities (33.3 %) cannot be predicted: discontinuous"
 
 
-def test_an_entity_longer_than_a_window_is_told_once(tiny: Callable[..., Recipe]) -> None:
+def test_an_entity_longer_than_a_window_is_reported_once(tiny: Callable[..., Recipe]) -> None:
     text = " ".join(["a"] * 60)
     long = Document(text, (Entity("X", ((0, len(text)),)), Entity("X", ((0, 1),)), Entity("X", ((50, 51),))))
     (line,) = prepared(tiny, [long, ANNA], [ANNA], "text.window=24")
     assert line == "1 of 4 training entities (25.0 %) cannot be predicted: longer than a window"
 
 
-def test_dev_labels_that_training_never_shows_are_told(tiny: Callable[..., Recipe]) -> None:
+def test_dev_labels_that_train_does_not_have_are_reported(tiny: Callable[..., Recipe]) -> None:
     (line,) = prepared(tiny, [ANNA], [BERN, BERN, ANNA])
     assert line == "2 dev entities have the label Place, which train does not have: they count as missed"
 
 
-def test_problems_of_the_files_are_told(tmp_path: Path, tiny: Callable[..., Recipe]) -> None:
+def test_problems_of_the_files_are_reported(tmp_path: Path, tiny: Callable[..., Recipe]) -> None:
     good = '{"text": "Anna saw Bern.", "entities": [{"label": "Person", "fragments": [[0, 4]]}]}\n'
     bad = '{"text": "Anna", "entities": [{"label": "Person", "fragments": [[0, 40]]}]}\n'
     (tmp_path / "train.jsonl").write_text(good + bad + good, encoding="utf-8")
@@ -197,7 +197,7 @@ def test_problems_of_the_files_are_told(tmp_path: Path, tiny: Callable[..., Reci
     assert f"{tmp_path / 'train.jsonl'}:2:" in line
 
 
-def test_the_strictest_policy_that_a_corpus_keeps() -> None:
+def test_the_strictest_policy_that_a_corpus_satisfies() -> None:
     def policy(*entities: Fragments) -> Policy:
         other = [WordEntity("X", ((0, 1),))]
         return strictest_policy([other, [WordEntity("X", fragments) for fragments in entities]], ANY_SHAPE)
@@ -227,7 +227,7 @@ def test_what_cannot_be_expressed_does_not_loosen_the_policy(tiny: Callable[...,
         assert recognizer.config.overlap == policy
 
 
-def test_facts_of_a_corpus(tiny: Callable[..., Recipe]) -> None:
+def test_statistics_of_a_corpus(tiny: Callable[..., Recipe]) -> None:
     recipe = tiny("text.window=40")
     recognizer, *_ = build(recipe, Splits((ANNA,), (), ()))
 
@@ -282,7 +282,7 @@ def test_neighbouring_sentences_reach_the_windows(tiny: Callable[..., Recipe]) -
     assert examples[0].window.after == pieces("Bern is near .")
 
 
-def test_a_share_that_leaves_nothing_to_train_on_is_told() -> None:
+def test_a_share_that_leaves_nothing_to_train_on_is_refused() -> None:
     with pytest.raises(AnynerError, match=r"data\.held_out: a share of 0\.99 leaves no document"):
         held_out([ANNA, Document("Bern.")], 0.99)
     with pytest.raises(AnynerError, match=r"one training document.*add a dev file"):

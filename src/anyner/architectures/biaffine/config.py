@@ -17,7 +17,7 @@ class Config(SpanHeadConfig):
     dropout: float = Field(default=0.2, ge=0.0, lt=1.0)
     """Dropout on the start and end vectors."""
     longest: int | None = recorded(ge=1)
-    """Most words of an entity: twice the longest of the training corpus."""
+    """Maximum words of an entity: twice the longest in the training corpus."""
 
     def fitted(self, statistics: CorpusStatistics) -> Self:
         longest = min(2 * max(statistics.spans, default=1), statistics.most_words)

@@ -1,4 +1,4 @@
-"""Every span of a sentence scored at once for every label, by two projections and one bilinear form a label."""
+"""Scores every span of a sentence at once for every label, by two projections and one biaffine form per label."""
 
 from __future__ import annotations
 

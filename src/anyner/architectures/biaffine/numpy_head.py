@@ -1,4 +1,4 @@
-"""The biaffine head around its network: spans whose probability is high enough. numpy only."""
+"""The biaffine head without torch: selects the spans that are likely enough. numpy only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Noisy spans are denoised into entities: trained from gold that was noised, predicting from pure noise in a few steps."""
+"""Denoises noisy spans into entities: in training from noised gold, in prediction from pure noise in a few steps."""
 
 from __future__ import annotations
 
@@ -83,14 +83,14 @@ class Head(base.Head):
         }
 
     def segments(self, states: States) -> Segments:
-        """What a batch of windows is denoised in: B rows in all that follows."""
+        """The segments that a batch of windows is denoised in; they are the B rows of later tensors."""
         return Segments.of(states.lengths, self.settings.segment_words or max(states.lengths))
 
     def _read(self, states: States) -> ReadWords | None:
         return self.span_classifier.read(states.words) if self.span_classifier is not None else None
 
     def typed(self, sentence: Sentence, pointed: Pointed, read: ReadWords | None) -> Predictions:
-        """The denoiser's predictions, the span classifier's logits of the predicted spans added to the types."""
+        """The denoiser's predictions, with the span classifier's logits of the predicted spans added to the types."""
         predictions = self.denoiser.typed(sentence, pointed)
         if self.span_classifier is None or read is None or not self.settings.span_classifier.read_by_labels:
             return predictions
@@ -103,7 +103,7 @@ class Head(base.Head):
         windows, states = states, targets.segment_states(segments, states)
         sentence, read = self.denoiser.read(states), self._read(states)
         share = options.score_share if read is not None and self.settings.span_classifier.loss_weight else 0.0
-        # a mean over samples needs the weak ones too
+        # a mean over samples needs weak proposals, too
         least = least_before_rescoring(least_span_score(decoding.thresholds), share) if options.samples == 1 else 0.0
         places, scores = [], []
         for sample in range(options.samples):
@@ -128,7 +128,7 @@ class Head(base.Head):
     def denoise(
         self, states: States, sentence: Sentence, options: DiffusionOptions, draw: Draw, sample: int = 0
     ) -> Iterator[tuple[int, Tensor, Tensor, Pointed]]:
-        """From noise to entities (Algorithm 2): each step, the spans that go in (B, K), and the boundaries that come out."""
+        """From noise to entities (Algorithm 2): yields each step, its input spans (B, K), and the boundaries it predicts."""
         words, pairs = states.word_mask.sum(1)[:, None], step_pairs(len(self.alpha_bar), options.steps)  # (B, 1)
         places = states.placed(draw.normal_places(f"sample {sample}", states.content_keys))  # (B, 2)
         drawn = normals_at(places, len(pairs) * options.spans * 2)
@@ -164,16 +164,16 @@ def _boundary_loss(logits: Tensor, target: Tensor, states: States) -> Tensor:
 
 
 def _side_by_side(steps: Sequence[Pointed]) -> Pointed:
-    """The predictions of several steps as if all were spans of one."""
+    """The predictions of several steps, concatenated along the spans."""
     parts = zip(*((step.spans, step.left, step.right) for step in steps), strict=True)
     return Pointed(*(torch.cat(part, dim=1) for part in parts))
 
 
 def voted(predictions: Predictions, labels: int, least: float) -> tuple[Tensor, Tensor]:
-    """All predictions of a span as one proposal: (P, 4) sentence, label, first, last, and scores (P,) of at least `least`.
+    """Merges the predictions of a span into one proposal: (P, 4) sentence, label, first, last; and scores (P,) >= `least`.
 
-    A prediction votes with the probability of its boundaries, for each label by its probability. A label's score is its share of
-    all votes. Kinds beyond the labels, which are fragments, have proposals of their own.
+    A prediction's vote is the probability of its boundaries, divided among the labels by their probabilities. A label's score is
+    its share of all votes. Fragments, the kinds beyond the labels, have proposals of their own.
     """
     span, left, right, types = _flat(predictions)
     weight = (left * right)[:, None]
@@ -192,7 +192,7 @@ def voted(predictions: Predictions, labels: int, least: float) -> tuple[Tensor, 
 
 
 def best(predictions: Predictions, least: float) -> tuple[Tensor, Tensor]:
-    """The best prediction of each span, as `voted` gives them; its score is the mean of its three probabilities (paper)."""
+    """The best prediction of each span, as `voted` returns them; the score is the mean of the three probabilities (paper)."""
     span, left, right, types = _flat(predictions)
     probability, label = types.max(1)
     score = torch.where((label > 0) & (left > 0), (left + right + probability) / 3, -1.0)
@@ -205,7 +205,7 @@ def best(predictions: Predictions, least: float) -> tuple[Tensor, Tensor]:
 
 
 def _flat(predictions: Predictions) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Of N = B K predictions the span as one number, the probabilities of its boundaries (0 if last < first) and of its types."""
+    """Of N = B K predictions: the span as one number, the probabilities of its boundaries (0 if last < first) and its types."""
     (left, first), (right, last) = predictions.left.max(2), predictions.right.max(2)  # (B, K) each
     sentence, words = torch.arange(len(first), device=first.device)[:, None], predictions.left.shape[2]
     span = (sentence * words + first) * words + last

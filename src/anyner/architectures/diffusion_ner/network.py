@@ -23,7 +23,7 @@ FEED_FORWARD = {"default": 512, "paper": 1024}
 _SPANS_AT_ONCE = 8
 _OUTSIDE = -1e4
 _BOUNDARY_PRIOR = 0.075
-"""Probability of being a boundary that every word starts with: few are, and learning that first would waste steps."""
+"""Initial probability that a word is a boundary: few are, and learning that first would waste steps."""
 Memory = tuple[Tensor, Tensor]
 """Keys and values of attention: (B, heads, N, w / heads) each."""
 
@@ -32,18 +32,18 @@ Memory = tuple[Tensor, Tensor]
 class Sentence:
     """What does not change between steps, computed once for each sentence."""
 
-    outside: Tensor  # (B, 1, M) added to logits of words: 0, or far below all in padding
-    first: Tensor  # (B, M, w) words as the first one of a noisy span
+    outside: Tensor  # (B, 1, M) added to logits of words: 0, or very negative at padding
+    first: Tensor  # (B, M, w) words as first words of noisy spans
     last: Tensor  # (B, M, w)
     memory: tuple[Memory | None, ...]  # of cross-attention, for each layer
     left: Tensor  # (B, M, w) words as left boundaries, for the pointer
     right: Tensor  # (B, M, w)
-    typed: tuple[Tensor, ...]  # (B, M, w) a word as left and as right boundary, for the type; none in the paper
+    typed: tuple[Tensor, ...]  # (B, M, w) words as left and as right boundaries, for the type; none in the paper
 
 
 @dataclass(frozen=True, slots=True)
 class Pointed:
-    """Boundary logits: all that the steps before the last need."""
+    """Span vectors and boundary logits: all that the steps before the last need."""
 
     spans: Tensor  # (B, K, w) the denoised span vectors
     left: Tensor  # (B, K, M)
@@ -78,7 +78,7 @@ class Denoiser(nn.Module):
         return self.sentence_of(states.words, states.word_mask)
 
     def sentence_of(self, words: Tensor, mask: Tensor) -> Sentence:
-        """Of words (B, M, d)."""
+        """From words (B, M, d)."""
         words = self.words(words)  # (B, M, w)
         if self.position is not None:
             words = words + self.position(torch.arange(words.shape[1], device=words.device)).to(words.dtype)
@@ -93,7 +93,7 @@ class Denoiser(nn.Module):
         )
 
     def pointed(self, sentence: Sentence, first: Tensor, last: Tensor, time: Tensor) -> Pointed:
-        """Boundaries of spans `first..last` (B, K) at steps with embeddings (B, w), or (1, w) if all are at one."""
+        """Boundaries of spans `first..last` (B, K) at steps with embeddings (B, w), or (1, w) if all are at the same step."""
         spans = self.dropout(take(sentence.first, first) + take(sentence.last, last))  # (B, K, w)
         time, slot = time[:, None].to(spans.dtype), None  # (B, 1, w)
         if self.slot is not None:
@@ -107,9 +107,9 @@ class Denoiser(nn.Module):
         return Pointed(spans, left, self.right_pointer(spans, sentence.right, sentence.outside))
 
     def steps(self) -> Mapping[str, Step]:
-        """Of an exported model: what is known of sentences, the boundaries of spans, and their types.
+        """The steps of an exported model: read the sentences, point at boundaries, predict types.
 
-        A sentence is handed on by the names of its parts.
+        The fields of `Sentence` are passed between them as named tensors.
         """
         width, heads = self.left.in_features, HEADS["paper" if self.paper else "default"]
         spans, typed = torch.zeros(2, 4, width), 0 if self.paper else 2
@@ -132,10 +132,10 @@ class Denoiser(nn.Module):
         def known(inputs: Sequence[Tensor]) -> Sentence:
             own = dict(zip(parts, inputs, strict=True))
             both = iter([own[name] for name in memory])
-            remembered = tuple((next(both), next(both)) if number in layers else None for number in range(len(self.layers)))
+            memories = tuple((next(both), next(both)) if number in layers else None for number in range(len(self.layers)))
             sides = tuple(own[f"typed_{side}"] for side in range(typed))
             outside = _outside(own["mask"], own["first"].dtype)
-            return Sentence(outside, own["first"], own["last"], remembered, own["left_words"], own["right_words"], sides)
+            return Sentence(outside, own["first"], own["last"], memories, own["left_words"], own["right_words"], sides)
 
         def point(*inputs: Tensor) -> Mapping[str, Tensor]:
             *others, first, last, here = inputs
@@ -165,7 +165,7 @@ class Denoiser(nn.Module):
 
 
 def _outside(mask: Tensor, kind: torch.dtype) -> Tensor:
-    """Of words (B, M) that are there: (B, 1, M)."""
+    """`Sentence.outside` from a word mask (B, M): (B, 1, M)."""
     return torch.where(mask, 0.0, _OUTSIDE).to(kind)[:, None]
 
 
@@ -186,7 +186,7 @@ class Sinusoid(nn.Module):
 
 
 class Residual(nn.Module):
-    """A part of a layer with a residual connection around it: norm before the part, or behind the sum in the paper."""
+    """A sublayer with a residual connection: pre-norm, or post-norm in the paper."""
 
     part: Callable[..., Tensor]
 
@@ -257,7 +257,7 @@ class Layer(nn.Module):
 
 
 class Pointer(nn.Module):
-    """Logits of each word as a boundary of each span, (B, K, M): a product (fast), or the paper's sum through a layer."""
+    """Logits of each word as a boundary of each span, (B, K, M): bilinear (fast), or the paper's additive one."""
 
     def __init__(self, paper: bool, width: int) -> None:
         super().__init__()

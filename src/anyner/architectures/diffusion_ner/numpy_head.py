@@ -1,4 +1,4 @@
-"""Boundary diffusion around its networks: noise, denoising steps and votes. numpy only."""
+"""Boundary diffusion without torch: noise, denoising steps and votes. numpy only."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _Batch:
     content_keys: tuple[int, ...]  # (R,)
     inside: Array  # (R, T) bool
     sentence: Arrays
-    """What the denoiser knows of the words, by the names of its inputs."""
+    """The denoiser's inputs that depend on the words alone, by name."""
 
 
 class NumpyHead(numpy_head.NumpyHead):
@@ -43,7 +43,7 @@ class NumpyHead(numpy_head.NumpyHead):
         assert isinstance(options, DiffusionOptions) and isinstance(config, Config)
         own, classifier = self._segments(batch, read, config), self.span_classifier(read)
         share = options.score_share if classifier is not None and config.span_classifier.loss_weight else 0.0
-        # a mean over samples needs the weak ones too
+        # a mean over samples needs weak proposals, too
         least = least_before_rescoring(least_span_score(decoding.thresholds), share) if options.samples == 1 else 0.0
         places, scores = [], []
         for sample in range(options.samples):
@@ -77,7 +77,7 @@ class NumpyHead(numpy_head.NumpyHead):
     def _denoised(
         self, own: _Batch, options: DiffusionOptions, draw: Draw, sample: int, config: Config
     ) -> Iterator[dict[str, Array]]:
-        """From noise to entities (Algorithm 2): the boundaries that come out of each step."""
+        """From noise to entities (Algorithm 2): yields the boundaries that each step predicts."""
         alpha_bar = schedule_of(config.schedule, config.diffusion_steps)
         pairs, words = step_pairs(len(alpha_bar), options.steps), own.segments.length[:, None]  # (R, 1)
         drawn = draw.normal(f"sample {sample}", own.content_keys, len(pairs) * options.spans * 2)
@@ -110,13 +110,13 @@ def to_states(first: Integers, last: Integers, words: Integers) -> Floats:
 
 
 def _in_windows(classifier: SpanClassifier, segments: Segments, first: Integers, last: Integers) -> Array:
-    """The span classifier's logits of spans (R, K) of segments: (R * K, classes). Where last < first they mean nothing."""
+    """The span classifier's logits of spans (R, K) of segments: (R * K, classes); meaningless where last < first."""
     start, window = segments.start[:, None], np.broadcast_to(segments.window[:, None], first.shape)
     return classifier.logits(window.ravel(), (first + start).ravel(), (last + start).ravel())
 
 
 def _flat(left: Floats, right: Floats, first: Integers, last: Integers, types: Floats) -> Flat:
-    """Of N = R K predictions the span as one number, the probabilities of its boundaries (0 if last < first) and of its types."""
+    """Of N = R K predictions: the span as one number, the probabilities of its boundaries (0 if last < first) and its types."""
     words, segment = left.shape[2], np.arange(len(first))[:, None]
     span = (segment * words + first) * words + last
     of_left = np.where(first <= last, sigmoid(left.max(2)), np.float32(0))
@@ -124,7 +124,7 @@ def _flat(left: Floats, right: Floats, first: Integers, last: Integers, types: F
 
 
 def voted(flat: Flat, labels: int, least: float) -> tuple[Integers, Integers, Floats]:
-    """All predictions of a span as one proposal: spans, labels and scores (P,) of at least `least`; as the torch head does it."""
+    """Merges the predictions of a span into one proposal, as in the torch head: spans, labels, scores (P,) >= `least`."""
     span, left, right, types = flat
     weight = (left * right)[:, None]
     votes = np.concatenate([weight, weight * types[:, 1:]], axis=1)  # (N, 1 + C) all, then by label
@@ -143,7 +143,7 @@ def voted(flat: Flat, labels: int, least: float) -> tuple[Integers, Integers, Fl
 
 
 def best(flat: Flat, least: float) -> tuple[Integers, Integers, Floats]:
-    """The best prediction of each span, as `voted` gives them; its score is the mean of its three probabilities (paper)."""
+    """The best prediction of each span, as `voted` returns them; the score is the mean of the three probabilities (paper)."""
     span, left, right, types = flat
     label = types.argmax(1)
     score = np.where((label > 0) & (left > 0), (left + right + types.max(1)) / 3, np.float32(-1))

@@ -1,7 +1,7 @@
-"""The noise schedules and what a denoising step weighs (sections 3.1 and 3.3 of the paper). numpy only.
+"""Noise schedules and the weights of a denoising step (sections 3.1 and 3.3 of the paper). numpy only.
 
 Steps count from 0: step t has the paper's index t + 1. A schedule is alpha-bar: the share of the clean state's variance that is
-left after each step, as float64 arrays.
+left after each step, as a float64 array.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ Doubles = NDArray[np.float64]
 
 
 def schedule_of(name: Literal["cosine", "linear"], steps: int) -> Doubles:
-    """Alpha-bar (T,). It falls as a squared cosine, or by noise that rises linearly from 0.0001 to 0.02 in a thousand steps;
-    scaled so that other numbers of steps add as much noise in all."""
+    """Alpha-bar (T,): a squared cosine, or noise that rises linearly from 0.0001 to 0.02 in a thousand steps, scaled so that
+    other numbers of steps add as much noise in all."""
     if name == "cosine":
         level = np.cos((np.arange(steps + 1) / steps + 0.008) / 1.008 * np.pi / 2) ** 2
         betas = 1 - level[1:] / level[:-1]
@@ -34,11 +34,10 @@ def step_pairs(total: int, steps: int) -> list[tuple[int, int]]:
 
 
 def ddim_weights(here: float, there: float) -> tuple[float, float, float]:
-    """What the state at an earlier step is made of: weights of the predicted clean state, of the state here and of new noise
-    (equations 5 to 7).
+    """Weights of the predicted clean state, the current state and new noise in the state at an earlier step (equations 5 to 7).
 
-    `here` and `there` are alpha-bar of this step and of the earlier one. As much new noise comes in as was removed, as in the
-    authors' code; the paper's text has none.
+    `here` and `there` are alpha-bar of the current and of the earlier step. New noise is added as in the authors' code (DDIM with
+    eta 1); the paper's text adds none (eta 0).
     """
     sigma = max((1 - here / there) * (1 - there) / max(1 - here, 1e-12), 0.0) ** 0.5
     of_noisy = (max(1 - there - sigma**2, 0.0) / max(1 - here, 1e-12)) ** 0.5

@@ -29,8 +29,8 @@ class Segments:
 
     @classmethod
     def of(cls, lengths: tuple[int, ...], most: int) -> Segments:
-        """Of windows of these lengths; no segment has more than `most` words."""
-        half = most // 2  # neighbours share at least so much, and are evenly spread
+        """Segments of at most `most` words, of windows with these lengths."""
+        half = most // 2  # neighbours share at least this many words, and are evenly spread
         counts = [max(1, -(-(length - half) // (most - half))) for length in lengths]
         starts = [np.linspace(0, max(0, length - most), count).round() for length, count in zip(lengths, counts, strict=True)]
         window = np.repeat(np.arange(len(lengths)), counts)
@@ -43,7 +43,7 @@ class Segments:
         return cls(window, start, length, core_start, core_stop)
 
     def places(self) -> tuple[Flags, Integers]:
-        """Which places of each segment, filled up to the longest, are words, and which ones of its window: (R, T) each."""
+        """Which positions of each segment, padded to the longest, are words, and their positions in the window: (R, T) each."""
         number = np.arange(self.length.max())
         inside: Flags = number < self.length[:, None]
         return inside, np.where(inside, self.start[:, None] + number, 0)
@@ -57,7 +57,7 @@ class Segments:
         )
 
     def in_windows(self, place: Integers) -> tuple[Integers, Flags]:
-        """Spans of segments (P, 4), as the head proposes them, by words of windows; and which of them lie in their core (P,)."""
+        """Spans of segments (P, 4), as the head proposes them: in words of windows, and whether they lie in the core (P,)."""
         segment, label, first, last = place.T
         first, last = first + self.start[segment], last + self.start[segment]
         middle = (first + last) // 2

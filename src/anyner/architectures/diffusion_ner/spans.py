@@ -22,7 +22,7 @@ def to_spans(states: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def ddim_step(noisy: Tensor, clean: Tensor, here: float, there: float, noise: Tensor) -> Tensor:
-    """The state at an earlier step, from the state here and the predicted clean state; weights as `ddim_weights` gives them."""
+    """The state at an earlier step, from the current state and the predicted clean state, with the weights of `ddim_weights`."""
     of_clean, of_noisy, of_noise = ddim_weights(here, there)
     state: Tensor = (clean * of_clean).add(noisy, alpha=of_noisy).add(noise, alpha=of_noise)
     return state

@@ -1,6 +1,6 @@
-"""What a batch is denoised as (segments of windows), the noisy spans of training, and the entity that each of them learns.
+"""Segments of windows, the noisy spans of training, and the entity that each of them learns.
 
-All on the host, from drawn numbers: small, and nothing waits for the device.
+Noise and assignments are computed on the host: they are small, and only bipartite matching waits for the device.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Integers = NDArray[np.int64]
 Floats = NDArray[np.float32]
 NO_SOURCE = NOTHING = -1
 _CENTRE, _SPREAD = 0.5, 1 / 6
-"""Mean and spread of first word and width of random spans, as shares of the sentence."""
+"""Mean and standard deviation of first word and width of random spans, as shares of the sentence."""
 
 
 def segment_states(segments: Segments, states: States) -> States:
@@ -47,7 +47,7 @@ def segment_states(segments: Segments, states: States) -> States:
 
 
 def segment_entities(segments: Segments, entities: Entities) -> Entities:
-    """Those that lie wholly in a segment, by its words. One that lies in several segments is in each of them."""
+    """Entities that lie entirely in a segment, in its words. One that lies in several segments is in each of them."""
     segment, which = np.nonzero(segments.window[:, None] == entities.sentence)
     first, last = entities.first[which] - segments.start[segment], entities.last[which] - segments.start[segment]
     inside = (first >= 0) & (last < segments.length[segment])
@@ -74,7 +74,7 @@ class NoisySpans:
 
 
 def noised(gold: EntityRows, states: States, config: Config, alpha_bar: Doubles, draw: Draw) -> NoisySpans:
-    """Equation 4 for every sentence, at a step drawn for it."""
+    """Noises every sentence at a random step (equation 4)."""
     count, keys = config.spans, states.content_keys
     lengths = torch.tensor(states.lengths)[:, None]  # (B, 1)
     source = expanded(gold, draw.uniform("expansion", keys, 1)[:, 0], config)  # (B, K)
@@ -97,7 +97,7 @@ def noised(gold: EntityRows, states: States, config: Config, alpha_bar: Doubles,
 
 
 def expanded(gold: EntityRows, turn: Floats, config: Config) -> Integers:
-    """The entity that goes into each of the K spans: (B, K). Of more than K entities K in a row, others in each epoch."""
+    """The entity that fills each of the K spans: (B, K). Of more than K entities, K in a row from a random one on."""
     number = np.arange(config.spans)
     counts = np.maximum(gold.counts, 1)[:, None]  # (B, 1)
     begin = np.floor(turn[:, None] * counts).astype(np.int64)  # (B, 1) which entity comes first
@@ -106,7 +106,7 @@ def expanded(gold: EntityRows, turn: Floats, config: Config) -> Integers:
 
 
 def by_inputs(gold: EntityRows, noisy: NoisySpans) -> Integers:
-    """The entity nearest to each noisy span, of equally near ones its source; NOTHING if they share no word: (B, K)."""
+    """The entity nearest to each noisy span, in a tie its source; NOTHING if they share no word: (B, K)."""
     far = np.abs(noisy.first[..., None] - gold.first[:, None]) + np.abs(noisy.last[..., None] - gold.last[:, None])  # (B, K, G)
     number = np.arange(gold.first.shape[1])
     tied = np.where(noisy.source[..., None] == number, 0.5, 0.0)

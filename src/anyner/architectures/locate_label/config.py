@@ -17,20 +17,20 @@ from anyner.architectures.settings import (
 )
 
 EVERY_LENGTH = 16
-"""Up to so many words seeds of every length are tried, as many as the longest of the paper's experiments have."""
+"""Seeds of every length up to this many words are tried, which is as long as in any of the paper's experiments."""
 LENGTH_STEP = 1.25
-"""Of longer seeds each is so many times as long as the one before: near enough to every entity for the regressor."""
+"""Factor between the lengths of longer seeds: small enough for the regressor to reach every entity."""
 LONGEST_FITTED = 128
-"""Most words of a seed when the lengths come from the corpus, so that memory is bounded."""
+"""Maximum length of a seed when the lengths come from the corpus, to bound memory."""
 LONG_SCORE = 0.6
-"""What entities longer than `EVERY_LENGTH` have to score at most: their probabilities are lower, and dev has few to tune on."""
+"""Upper limit of the threshold for entities longer than `EVERY_LENGTH`: they score lower, and dev has few to tune it on."""
 
 
 class LocateLabelOptions(SpanClassifierOptions):
     score_share: float = Field(default=0.0, ge=0.0, lt=1.0)
     """Share of the span classifier in an entity's score; 0: no rescoring, as the label classifier reads it already."""
     soft_nms: float | None = Field(default=0.7, gt=0.0, lt=1.0)
-    """A span loses score to better ones that nearly equal it: from this IoU on, the paper's k; none: it does not."""
+    """IoU from which a span loses score to a better one (the paper's k); none: no soft-NMS."""
 
 
 class Config(SpanHeadConfig):
@@ -48,7 +48,8 @@ class Config(SpanHeadConfig):
     architecture: Literal["locate_label"] = "locate_label"
     lengths: tuple[PositiveInt, ...] | None = Field(default=None, min_length=1)
     """Lengths of the seed spans of training in words. Unset: 1 to the 99th percentile of the training entities; if that is more
-    than 16, ever wider steps from there to the longest entity. Prediction also tries every length up to 16, if one is longer."""
+    than 16, every length up to 16, then wider and wider steps to the longest entity. Prediction also tries the lengths in
+    between, up to 16."""
     dropout: float = Field(default=0.3, ge=0.0, lt=1.0)
     """Dropout on the inputs of filter, regressor and classifier."""
     extra_features: bool = True
@@ -56,11 +57,11 @@ class Config(SpanHeadConfig):
     the whole sentence."""
     span_classifier: ReadSpanClassifierConfig = ReadSpanClassifierConfig()
     filter: bool = True
-    """Off: every seed goes on to the regressor and the classifier."""
+    """Whether seeds are filtered; off: every seed reaches the regressor and the classifier."""
     regressor: bool = True
-    """Off: seeds are classified where they are."""
+    """Whether boundaries are shifted; off: seeds are classified as they are."""
     negatives: int = Field(default=20, ge=0)
-    """Negatives for each positive seed of a sentence, drawn anew in each epoch."""
+    """Negative seeds for each positive one of a sentence, sampled anew in each epoch."""
     soft_examples: bool = True
     """Whether examples near the border between positive and negative weigh less (equation 11)."""
 

@@ -17,7 +17,7 @@ from anyner.architectures.settings import Decoding, least_span_score
 from anyner.text.align import WordEntity
 
 DECAY = 0.9
-"""What is left of a span's score beside a better one that it nearly equals: the paper's u."""
+"""Factor on the score of a span that nearly equals a better one: the paper's u."""
 
 
 def decode(proposals: Mapping[str, NDArray[Any]], sentences: int, decoding: Decoding) -> list[list[WordEntity]]:
@@ -29,7 +29,7 @@ def decode(proposals: Mapping[str, NDArray[Any]], sentences: int, decoding: Deco
         kept &= proposals["filter"] >= decoding.thresholds["filter"]
     place, score = proposals["place"][kept], proposals["score"][kept].astype(np.float64)
     if decoding.options.soft_nms is not None:
-        row = place[:, 0] + sentences * (place[:, 1] >= len(decoding.labels))  # entities and fragments are no rivals
+        row = place[:, 0] + sentences * (place[:, 1] >= len(decoding.labels))  # entities and fragments do not compete
         order = np.lexsort((place[:, 3], place[:, 2], row))
         place, score = place[order], score[order]
         soft_nms(near_spans(np.column_stack([row[order], place[:, 1:]]), decoding.options.soft_nms), score)
@@ -37,23 +37,23 @@ def decode(proposals: Mapping[str, NDArray[Any]], sentences: int, decoding: Deco
         least = decoding.thresholds["score"]
         long = min(least, decoding.thresholds["long"])
         kept = score >= np.where(place[:, 3] - place[:, 2] < EVERY_LENGTH, least, long)
-        kept |= place[:, 1] >= len(decoding.labels)  # fragments are judged where they are joined
+        kept |= place[:, 1] >= len(decoding.labels)  # fragments are filtered when they are joined
         place, score = place[kept], score[kept]
         decoding = replace(decoding, thresholds={**decoding.thresholds, "score": long})
     return decode_spans({**proposals, "place": place, "score": score}, sentences, decoding)
 
 
 def soft_nms(near: NDArray[np.int64], score: NDArray[np.float64]) -> None:
-    """Lowers the scores (P,). All sentences at once: spans of two sentences are never near each other."""
+    """Lowers the scores (P,) in place, for all sentences at once: spans of two sentences are never near each other."""
     rivals = defaultdict[int, set[int]](set)
     for one, other in near.tolist():
         rivals[one].add(other)
         rivals[other].add(one)
-    left = [(-score[span], span) for span in rivals]  # the best first; of equal ones the first in the text
+    left = [(-score[span], span) for span in rivals]  # best first; in a tie, the first in the text
     heapify(left)
     while left:
         minus, best = heappop(left)
-        if -minus == score[best] and best in rivals:  # otherwise it was taken before, or lowered and put back since
+        if -minus == score[best] and best in rivals:  # otherwise the entry is outdated: taken before, or lowered since
             for other in rivals.pop(best):
                 if other in rivals:
                     score[other] *= DECAY

@@ -34,12 +34,12 @@ from anyner.layers.contiguous import Entities
 from anyner.layers.spanpool import Spans
 
 REGRESSOR_WEIGHT = 0.1
-"""Of its loss beside those of filter and classifier: the paper's lambda 2."""
+"""Weight of the regressor's loss: the paper's lambda 2."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledSpans(SpanProposals):
-    """The different spans of the first stage, labelled; label -1: no entity."""
+    """The distinct spans of the first stage with their labels; -1: no entity."""
 
     filter: Tensor  # (P,) the filter's largest probability among the seeds that were shifted here
 
@@ -71,7 +71,7 @@ class Head(base.Head):
         parts: dict[str, LossPart] = {}
         if self.filter is not None:
             loss = self._weights(found.iou, positive) * targets.focal_loss(self.filter(reader, seeds)[:, 0], positive)  # (Q,)
-            # Where some label is not annotated, a seed that touches no known entity may still be one: it does not count.
+            # Where some label is not annotated, a seed that overlaps no known entity may still be one: it is not counted.
             parts["filter"] = _mean(loss, (found.iou > 0) | gold.annotated.all(1)[seeds.sentence])
         shifted = seeds
         if self.regressor is not None:
@@ -129,7 +129,7 @@ class Head(base.Head):
         return [(name, network) for name, network in every if network is not None]
 
     def locate(self, reader: SpanReader, decoding: Decoding) -> tuple[Spans, Spans, Tensor]:
-        """The first stage: the seeds that pass the filter, where the regressor shifts them, and the filter's probability (N,).
+        """The first stage: the seeds that pass the filter, the spans they are shifted to, and the filter's probability (N,).
 
         Several may be shifted to the same span.
         """
@@ -145,7 +145,7 @@ class Head(base.Head):
         return seeds, shifted, probability
 
     def _label_logits(self, reader: SpanReader, spans: Spans) -> Tensor:
-        """Of no entity and of each label: (N, 1 + C)."""
+        """Logits (N, 1 + C); class 0 is no entity."""
         logits: Tensor = self.classifier(reader, spans)
         if self.span_classifier is None or not self.settings.span_classifier.read_by_labels:
             return logits
@@ -153,5 +153,5 @@ class Head(base.Head):
 
 
 def _mean(loss: Tensor, counted: Tensor, weight: float = 1.0) -> LossPart:
-    """The mean of the examples that count."""
+    """The mean over the counted examples."""
     return LossPart(torch.where(counted, loss, 0.0).sum(), counted.sum(), weight)

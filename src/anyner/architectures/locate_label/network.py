@@ -1,4 +1,4 @@
-"""The network that filter, regressor and classifier have in common."""
+"""The span network: filter, regressor and classifier are one each."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from anyner.encoding.encoder import States
 from anyner.layers.spanpool import SpanMaxima, Spans, at_words
 
 LARGEST = 2**27
-"""Most elements of one tensor; what needs more is computed in parts."""
+"""Most elements of one tensor; larger ones are computed in parts."""
 WIDTH = 256
-"""Of the hidden layers."""
+"""Width of the hidden layers."""
 
 
 class SpanReader:
@@ -28,7 +28,7 @@ class SpanReader:
 class SpanNetwork(nn.Module):
     """Two layers over [maximum over the span; a word on its left; a word on its right; sentence] (equations 1, 4 and 8).
 
-    The first layer is split by its inputs, so that the part of a single word is computed once a word and not once a span.
+    The first layer is split by its inputs, so that the part of a single word is computed once per word, not once per span.
     """
 
     def __init__(self, config: Config, width: int, sentence_width: int, outputs: int, outer: bool = False) -> None:
@@ -49,14 +49,14 @@ class SpanNetwork(nn.Module):
 
     def _of_spans(self, reader: SpanReader, left: Tensor, right: Tensor, spans: Spans) -> Tensor:
         first, last = spans.first, spans.last
-        if self.outer:  # at the edge of the sentence its own first or last word stands in
+        if self.outer:  # at the edge of the sentence, its own first or last word is read
             first, last = (first - 1).clamp(min=0), torch.minimum(last + 1, reader.last_word[spans.sentence])
         left, right = at_words(left, spans.sentence, first), at_words(right, spans.sentence, last)  # (N, h) each
         return self._output(reader.maxima.of(spans), left, right)
 
     def sides(self, states: States) -> tuple[Tensor, Tensor]:
-        """The shares of single words on the left and on the right of a span: (B, M, h) each."""
-        words = self.dropout(states.words)  # one mask a word for all its spans, or its share could not be computed once
+        """What single words contribute on the left and on the right of a span: (B, M, h) each."""
+        words = self.dropout(states.words)  # one mask per word for all its spans, so that its part is computed once
         left, right = self.left(words), self.right(words)
         if self.sentence is not None:
             left = left + self.sentence(self.dropout(states.cls))[:, None]
@@ -69,8 +69,8 @@ class SpanNetwork(nn.Module):
         return Step(lambda *inputs: {"output": self._output(*inputs)}, examples, dict.fromkeys(examples, (0,)))
 
     def _output(self, maximum: Tensor, left: Tensor, right: Tensor) -> Tensor:
-        """(N, outputs), float32, of the maxima over spans (N, d) and the shares of their words (N, h)."""
+        """(N, outputs), float32, of the maxima over spans (N, d) and what their words contribute (N, h)."""
         hidden = self.maximum(self.dropout(maximum)) + left + right  # (N, h)
-        if self.sentence is not None:  # the extra features, of which the product is the other one
+        if self.sentence is not None:  # the product is the other extra feature
             hidden = hidden + left * right
         return self.output(functional.gelu(hidden)).float()  # type: ignore[no-any-return]

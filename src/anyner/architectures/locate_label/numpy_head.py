@@ -1,4 +1,4 @@
-"""Locate and label around its networks: seeds, filter, shift, labels. numpy only."""
+"""Locate and Label without torch: seeds, filter, shifts, labels. numpy only."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class _Networks:
         """Outputs (N, …) of one of the networks; `outer`: it reads the words just outside the span."""
         sentence, first, last = spans
         maximum = self.maxima.of(*spans)
-        if outer:  # at the edge of the sentence its own first or last word stands in
+        if outer:  # at the edge of the sentence, its own first or last word is read
             first, last = np.maximum(first - 1, 0), np.minimum(last + 1, self.last_word[sentence])
         left, right = self.read[f"{name}_left"][sentence, first], self.read[f"{name}_right"][sentence, last]  # (N, h) each
         output: Floats = self.run(name, {"maximum": maximum, "left": left, "right": right})["output"]

@@ -1,4 +1,4 @@
-"""Training: which seed spans are read, what each of them should become, and the losses (sections 2.2 and 2.5 of the paper).
+"""Seed sampling, training targets and losses (sections 2.2 and 2.5 of the paper).
 
 Seeds are sampled on the host, in numpy; targets and losses are on the device.
 """
@@ -23,13 +23,13 @@ Floats = NDArray[np.float32]
 POSITIVE_IOU = 0.7
 """A seed above this IoU with an entity is a positive of the first stage: the paper's alpha 1."""
 LABEL_IOU = 1.0
-"""A shifted span from this IoU on gets the entity's label: the paper's alpha 2."""
+"""A shifted span with at least this IoU gets the entity's label: the paper's alpha 2."""
 EXTRA_NEGATIVES = 2
-"""Negatives of a sentence beyond those for its positives, so that sentences without entities count, too."""
+"""Additional negatives per sentence, so that sentences without entities are trained on, too."""
 FOCAL_GAMMA = 2.0
 """Exponent of the focal loss."""
 _NOWHERE = -9
-"""Word of an entity that only pads: it overlaps nothing."""
+"""First and last word of padding entities: these overlap nothing."""
 
 
 def enumerate_seeds(words: Tensor, most: int, lengths: Sequence[int]) -> Tensor:
@@ -47,10 +47,10 @@ def enumerate_seeds(words: Tensor, most: int, lengths: Sequence[int]) -> Tensor:
 def sample_seeds(
     words: Sequence[int], entities: Entities, lengths: Sequence[int], negatives: int, chance: Floats
 ) -> tuple[Integers, Floats, Integers]:
-    """All positive seeds, gold spans of other lengths too, and the negatives with each sentence's smallest random numbers.
+    """All positive seeds, including gold spans of other lengths, and each sentence's negatives with the smallest random numbers.
 
-    There are so many negatives for each positive of a sentence, and a few more. `chance` is (B, M * longest length). Gives
-    sentence, first and last word (3, Q), the IoU with the entity that a seed overlaps most (Q,) and its index (Q,).
+    There are `negatives` of them per positive, and a few more. `chance` is (B, M * longest length). Returns sentence, first and
+    last word (3, Q), the IoU with the entity that a seed overlaps most (Q,), and the index of that entity (Q,).
     """
     seeds = enumerate_seeds(torch.tensor(words), max(words), lengths).numpy()  # (B, L, M)
     drawn = chance.reshape(len(words), max(words), -1).transpose(0, 2, 1)[:, : seeds.shape[1]]  # (B, L, M)
@@ -77,7 +77,7 @@ def nearest_entities(shape: tuple[int, ...], entities: Entities) -> tuple[Floats
     last = first + np.arange(shape[1])[:, None]  # (L, M)
     number = number_in_sentence(entities.sentence, shape[0])
     for place in range(number.max(initial=-1) + 1):  # a sentence has few entities
-        own = np.flatnonzero(number == place)  # (E,) one of each sentence that has so many
+        own = np.flatnonzero(number == place)  # (E,) the entity of this number in each sentence that has one
         sentence, its_first, its_last = entities.sentence[own], entities.first[own, None, None], entities.last[own, None, None]
         shared = np.minimum(last, its_last) - np.maximum(first, its_first) + 1  # (E, L, M)
         union = np.maximum(last, its_last) - np.minimum(first, its_first) + 1
@@ -100,7 +100,7 @@ class Targets:
 
     @classmethod
     def of(cls, states: States, entities: Entities, lengths: Sequence[int], negatives: int, chance: Floats) -> Targets:
-        """Of seeds sampled as `sample_seeds` says."""
+        """The targets of seeds that `sample_seeds` samples."""
         spans, overlap, entity = sample_seeds(states.lengths, entities, lengths, negatives, chance)
         nearest = np.stack([entities.first, entities.last])[:, entity] if len(entities.first) else spans[1:]
         sentence, first, last, entity_first, entity_last = states.placed(np.concatenate([spans, nearest]))  # (Q,) each

@@ -16,23 +16,23 @@ from anyner.text.align import WordEntity
 
 COVERED = 0.995
 LONGEST_FITTED = 32
-"""Limits where the corpus decides: share of the entities that must fit into a block, and units of the longest."""
+"""When the corpus decides: share of entities that must fit into a block, and upper limit of `longest`."""
 
 CANDIDATES = 4
-"""Best sequences of a block that are proposed where one of them is yet to be chosen: by the span classifier, or because other
-blocks of the word may have taken the best."""
+"""Sequences proposed per block where the best may not be the one taken: the span classifier chooses, or another block of the
+word takes it first."""
 RESCORED_LABELS = 2
-"""Labels of each: with one, rescoring would have all blocks of a word agree on it."""
+"""Labels per sequence: with one, rescoring would make all blocks of a word agree on it."""
 FINITE_NONE = -1e4
-"""The log score of what is not there, in a sum that has a gradient: sums of -inf alone have none."""
+"""Log score of the impossible in sums that need a gradient: sums of -inf alone have none."""
 IMPOSSIBLE = -5e3
-"""Log probabilities below this belong to what cannot be generated."""
+"""Log probabilities below this count as impossible."""
 
 
 class NagOptions(GenerationOptions):
     decoding: Literal["exact", "greedy"] = "exact"
-    """exact: the most probable sequence of words that the sentence has. greedy: the best symbol at each position, looked up in
-    the sentence (the paper); only for a model trained with `head.loss: positions`."""
+    """exact: the most probable word sequence of the sentence. greedy: the best symbol at each position, looked up in the sentence
+    (the paper); only for models trained with `head.loss: positions`."""
 
 
 class Config(GenerationConfig):
@@ -45,27 +45,26 @@ class Config(GenerationConfig):
 
     architecture: Literal["nag_ner"] = "nag_ner"
     space: Literal["pointer", "sentence", "vocab"] | None = None
-    """What a position generates: a pointer to a word of the sentence, a piece of the sentence, or a piece of the whole vocabulary
-    (the paper). Left open: pointer; sentence for a pretrained decoder."""
+    """Output space of a position: pointers to words of the sentence, pieces of the sentence, or pieces of the whole vocabulary
+    (the paper). Unset: pointer, or sentence for a pretrained decoder."""
     loss: Literal["sequences", "positions"] = "sequences"
-    """sequences: globally normalised over all sequences of words that the sentence has. positions: cross-entropy at each
-    position, which attends to the earlier ones of its block only (the paper)."""
+    """sequences: globally normalised over all word sequences of the sentence. positions: cross-entropy at each position, with
+    causal self-attention in a block (the paper)."""
     block_inputs: Literal["words", "positions", "none"] = "words"
-    """What tells blocks apart, besides the mask. positions: the position of their word and their rank (the paper). words: also
-    the vectors of their word and the words behind it. none: nothing (the paper's ablation)."""
+    """Decoder inputs that distinguish blocks. positions: embeddings of the word's position and of the rank (the paper). words:
+    also the vectors of the block's word and of the words after it. none: no such inputs (the paper's ablation)."""
     start_classifier: Literal["mlp", "linear", "none"] = "mlp"
-    """Predicts how many entities start at each word: with a hidden layer, without (the paper), or not at all: then every word is
-    tried at every rank (the paper's ablation)."""
+    """Predicts how many entities start at each word. mlp: with a hidden layer. linear: without (the paper). none: no classifier,
+    every word is decoded at every rank (the paper's ablation)."""
     negatives: Annotated[int, Field(ge=0)] | Literal["all"] = 1
-    """Words without entities that are trained on, for each entity of a sentence; one more in every sentence; the hardest first.
-    Words with entities also learn that there is no further one, from a block of the next rank. all: every word without
-    entities, and no such blocks (the paper)."""
+    """Words without entities to train on per entity of a sentence, plus one per sentence, hardest first. Start words also get a
+    negative block at the next rank. all: every word without entities, and no blocks at the next rank (the paper)."""
     tail: bool | None = recorded()
-    """Whether a pointer finds the last word of entities that do not fit: if the training corpus has any, and with `loss:
-    sequences`; the paper has none."""
+    """Whether a pointer predicts the last word of entities that do not fit: if the training corpus has any and `loss` is
+    sequences; the paper has none."""
 
     @property
-    def spelt_in(self) -> Literal["words", "pieces"]:
+    def unit_kind(self) -> Literal["words", "pieces"]:
         return "words" if self.space == "pointer" else "pieces"
 
     def fitted(self, statistics: CorpusStatistics) -> Self:

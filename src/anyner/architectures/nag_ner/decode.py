@@ -14,7 +14,7 @@ from anyner.text.align import WordEntity
 
 
 def decode(proposals: Mapping[str, NDArray[Any]], sentences: int, decoding: Decoding) -> list[list[WordEntity]]:
-    """The entities of each sentence. Each block gives the best of its candidates that no block before it has given."""
+    """The entities of each sentence. Each block gives its best candidate that no earlier block has given."""
     least, start = least_score(decoding.thresholds), decoding.thresholds.get("start", 0.0)
     found: list[dict[tuple[int, ...], float]] = [{} for _ in range(sentences)]
     best = proposals["score"].max(1, initial=0.0)
@@ -28,7 +28,7 @@ def decode(proposals: Mapping[str, NDArray[Any]], sentences: int, decoding: Deco
 
 
 def _candidates(proposals: Mapping[str, NDArray[Any]], block: int) -> Iterator[tuple[float, tuple[int, ...]]]:
-    """Score, and label and words, of each entity that a block may be."""
+    """Score and (label, *words) of each candidate of a block."""
     word = int(proposals["place"][block, 1])
     scores, labels, counts = (proposals[name][block].tolist() for name in ("score", "label", "count"))
     for number, (score, label, count) in enumerate(zip(scores, labels, counts, strict=True)):

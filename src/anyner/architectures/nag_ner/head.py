@@ -1,4 +1,4 @@
-"""Words that start entities are found, and a decoder generates all entities of all of them in one pass."""
+"""A classifier finds words that start entities, and a decoder generates all their entities in one pass."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ from anyner.layers.units import WordUnits
 from anyner.text.windows import PieceCutter
 
 RANDOM_SHARE = 0.1
-"""Random share in the choice of negatives, so that in time all words are seen."""
+"""Weight of noise in the choice of negatives, so that all words are seen eventually."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockProposals(base.Proposals):
-    """Q blocks with K entities that each may be, those of lower ranks first."""
+    """Q blocks with K candidate entities each, lower ranks first."""
 
     place: Tensor  # (Q, 2) sentence, word
     start: Tensor  # (Q,) probability that an entity starts there
-    score: Tensor  # (Q, K) 0: there is none
+    score: Tensor  # (Q, K) 0: no candidate
     label: Tensor  # (Q, K)
-    count: Tensor  # (Q, K) words of it
-    words: Tensor  # (Q, K, W) counted from the block's word
+    count: Tensor  # (Q, K) number of words
+    words: Tensor  # (Q, K, W) relative to the block's word
 
 
 class Head(base.Head):
@@ -76,12 +76,12 @@ class Head(base.Head):
         return PRETRAINED_RATE if self.settings.decoder != "new" and name.startswith("network.decoder.") else 1.0
 
     def loss(self, states: States, gold: Gold, draw: Draw) -> Losses:
-        """L_ne and L_g of equation 7, the latter for labels and words apart unless positions are learned one by one."""
+        """L_ne and L_g of equation 7; L_g is split into labels and words unless `loss` is positions."""
         host, sentences = gold.host, self.network.read(states, self._shift(states, draw))
         expressible = self.settings.expressible(host.first, host.last, np.diff(host.offsets))
         targets = block_targets(host.only(expressible), sentences.units, self.longest, self.most)
         starts = states.placed(targets.starts)  # (B, M)
-        complete = gold.annotated.all(1)  # (B,) elsewhere a word without entities may start one of a label not annotated
+        complete = gold.annotated.all(1)  # (B,) if not, a word may start an entity of a label not annotated
         parts: dict[str, LossPart] = {}
         hardness = states.placed(draw.uniform("negatives", states.content_keys, states.words.shape[1]))  # (B, M)
         if self.start_classifier is not None:
@@ -113,13 +113,13 @@ class Head(base.Head):
         return {**parts, **span_losses(self.span_classifier, self.settings.span_classifier, states, gold)}
 
     def _shift(self, states: States, draw: Draw) -> Tensor:
-        """Words by which to move sentences back in their window, 0 for every second one: (B, 1)."""
+        """Random position offset of each sentence in its window, 0 for half of them: (B, 1)."""
         room = (self.settings.most_units or 0) - np.array(states.lengths)[:, None]  # (B, 1)
         drawn = 2 * draw.uniform("shift", states.content_keys, 1) - 1  # (B, 1)
         return states.placed((np.maximum(drawn, 0) * np.maximum(room, 0)).astype(np.int64))
 
     def _training_blocks(self, states: States, targets: BlockTargets, hardness: Tensor, draw: Draw) -> Blocks:
-        """One block for each entity, one of the next rank at each of their words, and those of words without entities."""
+        """One block per entity, a negative one of the next rank at each of their words, and blocks of words without entities."""
         count, share, started = len(states.lengths), self.settings.negatives, targets.starts > 0
         more = np.nonzero(started & (targets.starts < self.most) & (share != "all"))  # (N,) sentences, words
         negatives: NDArray[np.int64] = np.array(states.lengths) - started.sum(1)
@@ -127,7 +127,7 @@ class Head(base.Head):
             negatives = np.minimum(negatives, share * np.bincount(targets.sentence, minlength=count) + 1)
         owner = np.repeat(np.arange(count), negatives)  # sentences of the negatives
         slot, rank = number_in_sentence(owner, count), np.zeros_like(owner)
-        if self.start_classifier is None:  # then every rank is tried at every word, so each must learn to refuse
+        if self.start_classifier is None:  # every rank is decoded at every word, so each must learn no entity
             drawn = draw.uniform("ranks", states.content_keys, max(1, int(negatives.max())))
             rank = (drawn[owner, slot] * self.most).astype(np.int64)
         sequences = Sequences.of(np.concatenate([targets.sentence, more[0], owner]), count, hardness.device)
@@ -138,7 +138,7 @@ class Head(base.Head):
         return Blocks(sequences, word_of, rank_of)
 
     def _symbols(self, targets: BlockTargets, blocks: Blocks, sentences: Sentences) -> Tensor:
-        """The target symbols of every block: (Q, longest + 1). Blocks without an entity generate their word."""
+        """The target symbols of every block: (Q, longest + 1). The target of a block without an entity is its word."""
         units, states = sentences.units, sentences.states
         own = states.placed(targets.symbols)
         place = blocks.sentence[len(own) :], blocks.word[len(own) :]
@@ -149,30 +149,30 @@ class Head(base.Head):
         return torch.cat([own, word])
 
     def _word_loss(self, output: Tensor, symbols: Tensor, counted: Tensor, blocks: Blocks, sentences: Sentences) -> LossPart:
-        """Cross-entropy of the target symbols (Q, P), among all sequences or at each position; either way for each position."""
-        there = (symbols != IGNORED) & counted[:, None]
-        loss = -torch.where(there, output.gather(2, symbols.clamp(min=0)[..., None])[..., 0], 0.0).sum()
+        """Cross-entropy of the target symbols (Q, P), over all sequences or at each position; averaged over positions."""
+        real = (symbols != IGNORED) & counted[:, None]
+        loss = -torch.where(real, output.gather(2, symbols.clamp(min=0)[..., None])[..., 0], 0.0).sum()
         if self.settings.loss == "sequences":
             partition = self._log_partition(self._word_scores(output, blocks, sentences))
             loss = loss + torch.where(counted, partition, 0.0).sum()
             jumps = (symbols[:, 1:] >= FIRST_UNIT) & (symbols[:, 1:] != symbols[:, :-1] + 1) & counted[:, None]
             if self.network.gap_cost is not None:
                 loss = loss + (jumps.sum(0)[: self.longest - 1] * self.network.gap_cost[1:]).sum()
-        return LossPart(loss, there.sum())
+        return LossPart(loss, real.sum())
 
     def _last_words(self, hidden: Tensor, blocks: Blocks, sentences: Sentences) -> Tensor:
-        """Log probabilities of each word of the sentence being the last one of an entity that does not fit: (Q, M)."""
+        """Log probability of each word of the sentence to be the last of an entity that does not fit: (Q, M)."""
         assert self.network.last_word is not None
         symbols: Tensor = self.network.last_word(hidden.mean(1, keepdim=True), blocks, sentences)
         return symbols[:, 0, FIRST_UNIT:]
 
     def _word_scores(self, output: Tensor, blocks: Blocks, sentences: Sentences) -> WordScores:
         farthest = self.settings.farthest or self.longest
-        # contiguous entities cannot reach farther than there are units
+        # contiguous entities span at most as many words as fit into a block
         return word_scores(output, blocks, sentences, min(farthest, self.longest) if self.settings.contiguous else farthest)
 
     def _log_partition(self, scores: WordScores) -> Tensor:
-        """Over all sequences of words, those that do not fit among them: (Q,)."""
+        """Log-partition over all word sequences, including those that do not fit: (Q,)."""
         end = torch.logaddexp(scores.end, scores.more.clamp(min=2 * IMPOSSIBLE))
         return log_partition(scores.placed, scores.sizes, end, self.network.gap_cost, largest=scores.largest)
 
@@ -210,7 +210,7 @@ class Head(base.Head):
             boundaries = Boundaries.of_words(owner, absolute.flatten(0, 1), count.flatten())
             likely = self.span_classifier.probabilities(self.span_classifier.read(states.words), boundaries)
             by_label, kept = rescored(by_label, likely.view_as(by_label), options.score_share), RESCORED_LABELS
-        else:  # nothing can choose among candidates but a block that finds its best taken
+        else:  # alternatives are only for a block whose best candidate another block has taken
             shares_start = (blocks.sentence.diff() == 0) & (blocks.word.diff() == 0)  # (Q - 1,) with the block before
             shares_start = functional.pad(shares_start, (1, 0)) | functional.pad(shares_start, (0, 1))
             by_label[:, 1 : best.score.shape[1]] *= shares_start[:, None, None]
@@ -229,7 +229,7 @@ class Head(base.Head):
         return {"words": words, "vectors": states.words, **kept, **counts, **span_tables(self, states)}
 
     def steps(self) -> Mapping[str, Step]:
-        """The decoder: the scores of labels and of symbols at every position of blocks."""
+        """The decoder: scores of labels, and of symbols at every position of blocks."""
         network, shape = self.network, self.network.decoder.shape
         memory = [f"memory_{name}_{number}" for number in range(shape.layers) for name in ("keys", "values")]
         read, piece = 6 if network.reads_pieces else 5, torch.zeros(2, 5, dtype=torch.long)
@@ -250,13 +250,13 @@ class Head(base.Head):
         return {"blocks": Step(self._of_blocks, examples, varying)}
 
     def _of_blocks(self, words: Tensor, vectors: Tensor, first_piece: Tensor, *others: Tensor) -> Mapping[str, Tensor]:
-        """`steps` in one function of tensors."""
+        """The step of `steps` as a function of tensors."""
         network, (word_mask, mask, *known) = self.network, others
         *layers, sentence, place, grid, word, rank = known
         states = States(
             vectors, word_mask, vectors, mask, first_piece, first_piece, first_piece, vectors[:, 0], (1, 2), 1, ()
-        )  # nothing here reads pieces
-        no_units = WordUnits(np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0), dtype=np.int64))  # nor these
+        )  # pieces are not read here
+        no_units = WordUnits(np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0), dtype=np.int64))  # nor are units
         memory = Memory(tuple(zip(layers[::2], layers[1::2], strict=True)), mask)
         sentences = Sentences(states, no_units, words, network.positions_of(words), memory)
         blocks = Blocks(SequencesInGraph(sentence, place, grid), word, rank)
@@ -267,7 +267,7 @@ class Head(base.Head):
         return {**found, "gap_cost": network.gap_cost + 0.0} if network.gap_cost is not None else found
 
     def _expected_blocks(self, states: States, decoding: Decoding) -> tuple[Blocks, Tensor]:
-        """Blocks of all entities that the start classifier expects, and the probability that any starts at their words (Q,)."""
+        """Blocks of all entities that the start classifier predicts, and the probability (Q,) that any starts at their words."""
         options, start = decoding.options, states.word_mask.float()  # (B, M)
         assert isinstance(options, NagOptions)
         number = torch.full_like(start, self.most)  # (B, M)
@@ -275,13 +275,13 @@ class Head(base.Head):
             counts = self.start_classifier(states.words).float()  # (B, M, O + 1)
             start = 1 - counts.softmax(-1)[..., 0]
             number = options.number_of_entities(counts) * (start >= decoding.thresholds["start"])  # equation 6
-        asked = states.word_mask[..., None] & (torch.arange(self.most, device=start.device) < number[..., None])  # (B, M, O)
-        sequences, place = Sequences.of_mask(asked.flatten(1))
+        expected = states.word_mask[..., None] & (torch.arange(self.most, device=start.device) < number[..., None])  # (B, M, O)
+        sequences, place = Sequences.of_mask(expected.flatten(1))
         word = place // self.most  # (Q,)
         return Blocks(sequences, word, place % self.most), start[sequences.sentence, word]
 
 
 def _probability(score: Tensor, units: Tensor, partition: Tensor | None) -> Tensor:
-    """Of sequences with these log scores, 0 where there is none: among all sequences, or the geometric mean of the positions."""
+    """Probabilities of sequences with these log scores: globally normalised, or the geometric mean over positions; 0: none."""
     probability = (score - partition).exp() if partition is not None else (score / (units + 1)).exp()
     return torch.where(score > IMPOSSIBLE, probability, 0.0)

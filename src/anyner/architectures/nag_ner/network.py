@@ -1,4 +1,4 @@
-"""The network: blocks of mask positions, each tagged with its word and its rank, become scores of symbols at every position."""
+"""The network: from blocks of mask positions, tagged with word and rank, to scores of symbols at every position."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from anyner.layers.sequences import Placed
 from anyner.layers.spanpool import at_words
 from anyner.layers.units import WordUnits, units_of
 
-HIDDEN = -1e4
-"""The logit of a symbol that is not there."""
+MASKED = -1e4
+"""Logit of a symbol that is not available."""
 
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Q blocks: the word that each starts with, and which of its entities it is to generate."""
+    """Q blocks: the start word of each, and the rank of the entity to generate."""
 
     sequences: Placed
     word: Tensor  # (Q,)
@@ -36,27 +36,27 @@ class Blocks:
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """What of the sentences is the same for all blocks."""
+    """What all blocks of a sentence share."""
 
     states: States
     units: WordUnits
     words: Tensor  # (B, M, w)
-    positions: Tensor  # (B, M, w) embedded, of the words in their window
+    positions: Tensor  # (B, M, w) embeddings of the words' positions in their window
     memory: Memory
 
 
 class WordOutput(nn.Module):
-    """Log probabilities of the end, of more than fits, and of pointers to words: the block's own and later ones, no others."""
+    """Log probabilities of END, MORE, and pointers to the block's word and later ones."""
 
     def __init__(self, width: int, positions: int, farthest: int) -> None:
         super().__init__()
         self.query, self.key = nn.Linear(width, width), nn.Linear(width, width)
         self.special = nn.Linear(width, FIRST_UNIT)
-        # relative to the block's word: long texts have positions that no training sentence has
+        # relative to the block's word: long texts have positions never seen in training
         self.distance = nn.Parameter(torch.zeros(positions, farthest))
 
     def forward(self, hidden: Tensor, blocks: Blocks, sentences: Sentences, *, greedy: bool = False) -> Tensor:
-        """At each of P positions: (Q, P, 2 + M), float32; `greedy`: only of the most probable symbol there."""
+        """At each of P positions: (Q, P, 2 + M), float32; `greedy`: -inf for all but the most probable symbol there."""
         words = sentences.words
         query = self.query(hidden) * hidden.shape[-1] ** -0.5  # (Q, P, w)
         grid = blocks.sequences.to_grid(query) @ self.key(words).transpose(1, 2)  # (B, most * P, M)
@@ -65,13 +65,13 @@ class WordOutput(nn.Module):
         by_distance = functional.embedding(distance.clamp(0, farthest - 1), self.distance.T).transpose(1, 2)  # (Q, P, M)
         pointers = blocks.sequences.from_grid(grid, hidden.shape[1]).float() + by_distance
         legal = sentences.states.word_mask[blocks.sentence] & (distance >= 0) & (distance < farthest)  # (Q, M)
-        pointers = pointers.masked_fill(~legal[:, None], HIDDEN)
+        pointers = pointers.masked_fill(~legal[:, None], MASKED)
         symbols = torch.cat([self.special(hidden).float(), pointers], dim=-1).log_softmax(-1)  # (Q, P, 2 + M)
         return only_best(symbols, symbols) if greedy else symbols
 
 
 class PieceOutput(nn.Module):
-    """The same of pieces, scored by the encoder's own token embedding, which is not registered here."""
+    """The same for pieces, scored with the encoder's own token embedding, which is not registered here."""
 
     def __init__(self, width: int, tokens: nn.Embedding, *, vocabulary: bool) -> None:
         """`vocabulary`: the softmax is over all pieces of the vocabulary (the paper), else over those of the sentence."""
@@ -80,7 +80,7 @@ class PieceOutput(nn.Module):
         self.transform = nn.Linear(width, tokens.embedding_dim)
         self.norm = Norm(tokens.embedding_dim)
         self.special = nn.Linear(tokens.embedding_dim, FIRST_UNIT)
-        # embeddings of an encoder from scratch are small: without this no piece could become probable for long
+        # embeddings of an encoder from scratch are small: without this, pieces stay improbable for a long time
         largest_logit = tokens.weight.detach().norm(dim=1).mean() * tokens.embedding_dim**0.5
         nn.init.constant_(self.norm.weight, max(1.0, 10.0 / float(largest_logit)))
 
@@ -88,7 +88,7 @@ class PieceOutput(nn.Module):
         units = units_of(sentences.states, "pieces", self._tokens[0])
         assert units.ids is not None
         query = self.norm(functional.gelu(self.transform(hidden)))  # (Q, P, e)
-        there = units.mask[blocks.sentence][:, None]  # (Q, 1, U)
+        real = units.mask[blocks.sentence][:, None]  # (Q, 1, U)
         if self.vocabulary:
             column, logits = units.ids, (query @ self._tokens[0].weight.T.to(query.dtype)).float()  # (B, U) and (Q, P, V)
         else:
@@ -97,21 +97,21 @@ class PieceOutput(nn.Module):
             column = (units.ids[:, :, None] == units.ids[:, None]).to(torch.uint8).argmax(2)  # (B, U)
             first = column == torch.arange(column.shape[1], device=column.device)
             logits = blocks.sequences.from_grid(grid, hidden.shape[1]).float()  # (Q, P, U)
-            logits = logits.masked_fill(~(first[blocks.sentence][:, None] & there), HIDDEN)
+            logits = logits.masked_fill(~(first[blocks.sentence][:, None] & real), MASKED)
         every = torch.cat([self.special(query).float(), logits], dim=-1).log_softmax(-1)
         index = (column + FIRST_UNIT)[blocks.sentence][:, None].expand(-1, hidden.shape[1], -1)  # (Q, P, U)
-        own = every.gather(2, index).masked_fill(~there, HIDDEN)
+        own = every.gather(2, index).masked_fill(~real, MASKED)
         symbols = torch.cat([every[..., :FIRST_UNIT], own], dim=-1)  # (Q, P, 2 + U)
         return only_best(symbols, every) if greedy else symbols
 
 
 def only_best(symbols: Tensor, every: Tensor) -> Tensor:
-    """Of the symbols that the sentence has only the best of all at each position, which the paper looks up in the sentence."""
+    """Greedy decoding of the paper: -inf for all symbols of the sentence but the best of `every` symbol at each position."""
     return symbols.masked_fill(symbols < every.amax(-1, keepdim=True), -torch.inf)
 
 
 class Network(nn.Module):
-    gap_cost: Tensor | None  # (L,) of a gap behind so many units; None: all entities are contiguous
+    gap_cost: Tensor | None  # (L,) cost of a gap after 0, 1 … units; None: all entities are contiguous
     start_positions: Tensor  # (most units, w) only where the encoder has no position table
 
     def __init__(self, config: Config, labels: int, encoder: Encoder) -> None:
@@ -123,12 +123,12 @@ class Network(nn.Module):
         pretrained, read = encoder.pretrained.config, size if with_words else encoder.piece_width
         shape = chosen_shape(config.decoder, pretrained, size, config.layers, config.dropout, reads=read, norm=True)
         self.decoder, width, tables = Decoder(shape), shape.width, encoder.tables
-        # rows of pretrained position tables are small: what the paper adds to them must not drown them
+        # pretrained position embeddings are small: what the paper adds must not dominate them
         scale = 1.0 if with_words else 0.02
         self.mask = nn.Parameter(nn.init.normal_(torch.empty(width), std=0.02))
         self.positions = nn.Parameter(scale * sinusoidal_embeddings(config.longest + 2, width))
         self.ranks = nn.Parameter(nn.init.normal_(torch.empty(config.most_at_one_word, width), std=scale))  # NEPE
-        self._table, self._offset = (tables.positions,), tables.position_offset  # WSPE; in a tuple: it stays the encoder's
+        self._table, self._offset = (tables.positions,), tables.position_offset  # WSPE; a tuple: not registered
         own_positions = nn.Parameter(scale * sinusoidal_embeddings(config.most_units, width))
         self.register_parameter("start_positions", own_positions if tables.positions is None else None)
         start_width = tables.positions.embedding_dim if tables.positions is not None else width
@@ -152,17 +152,17 @@ class Network(nn.Module):
             self.register_buffer("gap_cost", gap_cost, persistent=False)
 
     def read(self, states: States, shift: Tensor | int = 0) -> Sentences:
-        """`shift` (B, 1), in training: sentences are moved back in their window, so that positions of long texts are trained."""
+        """`shift` (B, 1) offsets positions in training, so that positions of long texts are trained."""
         words, positions, memory = self.read_words(states, shift)
-        return Sentences(states, WordUnits.of(states.windows, self.settings.spelt_in), words, positions, memory)
+        return Sentences(states, WordUnits.of(states.windows, self.settings.unit_kind), words, positions, memory)
 
     def positions_of(self, words: Tensor, shift: Tensor | int = 0) -> Tensor:
-        """Embedded, of words (B, M, …) in their windows: (B, M, w)."""
+        """Position embeddings of words (B, M, …) in their windows: (B, M, w)."""
         place = shift + torch.arange(words.shape[1], device=words.device).expand(words.shape[:2])  # (B, M)
         return functional.embedding(place.clamp(max=len(self.word_positions) - 1), self.word_positions)
 
     def read_words(self, states: States, shift: Tensor | int = 0) -> tuple[Tensor, Tensor, Memory]:
-        """The words and their positions (B, M, w) each, and what the decoder remembers of the sentences."""
+        """The words and their position embeddings (B, M, w) each, and the decoder's memory of the sentences."""
         words, positions = self.word_projection(states.words), self.positions_of(states.words, shift)
         words = words + positions.to(words.dtype)
         if self.reads_pieces:
@@ -182,11 +182,11 @@ class Network(nn.Module):
         return hidden
 
     def _tags(self, sentences: Sentences, blocks: Blocks) -> Tensor:
-        """What tells blocks apart: (Q, w). The paper's WSPE, the encoder's position of the word's first piece, and NEPE."""
+        """Embeddings that distinguish blocks: (Q, w). The paper's: WSPE (the encoder's position of the first piece), NEPE."""
         sentence, word, states = blocks.sentence, blocks.word, sentences.states
         kind = states.words.dtype
         piece, table = states.first_piece[sentence, word], self._table[0]  # (Q,)
-        # BART's module would add an offset of its own
+        # the weight only: BART's module would add its offset again
         start = self.start_positions[piece] if table is None else functional.embedding(piece + self._offset, table.weight)
         tag, own = self.start_projection(self.start_norm(start)).to(kind), self.ranks[blocks.rank]  # (Q, w) each
         if self.head_word is None:
@@ -195,10 +195,10 @@ class Network(nn.Module):
         return tag + own.to(kind) + self.head_word(states.words[sentence, word]).to(kind)  # type: ignore[no-any-return]
 
     def _next_words(self, sentences: Sentences, blocks: Blocks) -> Tensor:
-        """The word that a contiguous entity has at each position, nothing at that of the label: (Q, T, w)."""
+        """The word that a contiguous entity has at each position, zeros at the label's: (Q, T, w)."""
         assert self.next_words is not None
         words = self.next_words(sentences.words)  # (B, M, w)
         word = blocks.word[:, None] + torch.arange(len(self.positions) - 1, device=blocks.word.device)  # (Q, T - 1)
-        there = word < sentences.states.word_mask.sum(1)[blocks.sentence][:, None]
+        real = word < sentences.states.word_mask.sum(1)[blocks.sentence][:, None]
         own = at_words(words, blocks.sentence[:, None], word.clamp(max=words.shape[1] - 1))  # (Q, T - 1, w)
-        return functional.pad(torch.where(there[..., None], own, 0.0), (0, 0, 1, 0))
+        return functional.pad(torch.where(real[..., None], own, 0.0), (0, 0, 1, 0))

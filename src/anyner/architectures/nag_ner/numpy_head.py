@@ -1,4 +1,4 @@
-"""Non-autoregressive generation around its networks: blocks, the best sequences of each, rescoring. numpy only."""
+"""Non-autoregressive generation around the exported networks: blocks, the best sequences of each, rescoring. numpy only."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class NumpyHead(numpy_head.NumpyHead):
             boundaries = Boundaries.of_words(owner, absolute.reshape(len(owner), -1), count.ravel())
             likely = classifier.probabilities(boundaries).reshape(by_label.shape)
             by_label, kept = rescored(by_label, likely, options.score_share), RESCORED_LABELS
-        else:  # nothing can choose among candidates but a block that finds its best taken
+        else:  # alternatives are only for a block whose best candidate another block has taken
             shared = (np.diff(sentence) == 0) & (np.diff(word) == 0)  # (Q - 1,) with the block before
             shares_start = np.append(False, shared) | np.append(shared, False)
             by_label[:, 1 : best.score.shape[1]] *= shares_start[:, None, None]
@@ -72,16 +72,16 @@ class NumpyHead(numpy_head.NumpyHead):
         return {"place": place, "start": start, "score": likeliest.reshape(len(place), -1), **entities}
 
     def _expected_blocks(self, batch: BatchArrays, read: Arrays, decoding: Decoding) -> tuple[Integers, Integers, Floats]:
-        """Sentence and word (Q, 2), rank (Q,) of all entities that the start classifier expects, and the probability that any
-        starts there (Q,)."""
+        """Sentence and word (Q, 2) and rank (Q,) of all entities that the start classifier predicts, and the probability (Q,)
+        that any starts there."""
         options, config, start = decoding.options, self.config, batch.word_mask.astype(np.float32)  # (B, M)
         assert isinstance(options, NagOptions) and isinstance(config, Config) and config.most_at_one_word is not None
         number = np.full(start.shape, config.most_at_one_word)  # (B, M)
         if "counts" in read:
             start = 1 - softmax(read["counts"], 2)[..., 0]
             number = number_of_entities(read["counts"], options.more) * (start >= decoding.thresholds["start"])  # equation 6
-        asked = batch.word_mask[..., None] & (np.arange(config.most_at_one_word) < number[..., None])  # (B, M, O)
-        sentence, word, rank = np.nonzero(asked)  # (Q,) each
+        expected = batch.word_mask[..., None] & (np.arange(config.most_at_one_word) < number[..., None])  # (B, M, O)
+        sentence, word, rank = np.nonzero(expected)  # (Q,) each
         return np.column_stack([sentence, word]), rank, start[sentence, word]
 
     def _inputs(
@@ -96,7 +96,7 @@ class NumpyHead(numpy_head.NumpyHead):
 
 
 def _probability(score: Floats, units: Integers, partition: Floats | None) -> Floats:
-    """Of sequences with these log scores, 0 where there is none: among all sequences, or the geometric mean of the positions."""
+    """Probabilities of sequences with these log scores: globally normalised, or the geometric mean over positions; 0: none."""
     with np.errstate(over="ignore", invalid="ignore"):
         probability = np.exp(score - partition) if partition is not None else np.exp(score / (units + 1).astype(np.float32))
     result: Floats = np.where(score > IMPOSSIBLE, probability, np.float32(0))

@@ -1,4 +1,4 @@
-"""Sequences of words, exactly, as `search.py` finds them, where every unit is a word. numpy only."""
+"""Exact search over word sequences, as in `search.py`, but every unit is a word. numpy only."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from anyner.architectures.numpy_spans import Floats, Integers
 
 NONE = float("-inf")
 _END, _MORE, _FIRST_UNIT = 0, 1, 2
-"""Symbols, as `targets.py` numbers them."""
+"""Symbols, numbered as in `targets.py`."""
 
 
 @dataclass(frozen=True, slots=True)
 class WordScores:
-    """The output scores of Q blocks by words: log scores, -inf for what cannot be."""
+    """The output scores of Q blocks by words: log scores, -inf if impossible."""
 
-    placed: Floats  # (Q, R, L) of placing each of R words - 0 is the block's - behind so many
-    end: Floats  # (Q, L + 1) of ending behind so many words
-    more: Floats  # (Q, L + 1) of not ending: only behind all that fit
+    placed: Floats  # (Q, R, L) of each of R words, 0 being the block's, after 0, 1 … words
+    end: Floats  # (Q, L + 1) of ending after 0, 1 … words
+    more: Floats  # (Q, L + 1) of not ending: only after a full block
 
     @classmethod
     def of(cls, symbols: Floats, word: Integers, lengths: Integers, farthest: int) -> WordScores:
@@ -43,7 +43,7 @@ def _contiguous(placed: Floats, end: Floats) -> Floats:
 
 
 def log_partition(placed: Floats, end: Floats, gap_cost: Floats | None) -> Floats:
-    """Log of the sum over all sequences of each block: (Q,). Arguments as in `WordScores`, `best_sequences`."""
+    """Log-partition over all sequences of each block: (Q,). Arguments as in `WordScores`, `best_sequences`."""
     none = np.float32(FINITE_NONE)
     placed, end = np.maximum(placed, none), np.maximum(end, none)
     total: Floats
@@ -55,18 +55,18 @@ def log_partition(placed: Floats, end: Floats, gap_cost: Floats | None) -> Float
 
 
 def _continuations(placed: Floats, end: Floats, gap_cost: Floats, *, best: bool) -> list[Floats]:
-    """Log scores of each word with its best continuation or the sum over all: (Q, R) for each number of words before it."""
-    none, both = np.float32(NONE if best else FINITE_NONE), np.maximum if best else np.logaddexp
+    """Log scores of each word with its best continuation, or the sum over all: (Q, R) for each number of words before it."""
+    none, combine = np.float32(NONE if best else FINITE_NONE), np.maximum if best else np.logaddexp
     placed, words, longest = placed[:, ::-1], placed.shape[1], placed.shape[2]  # the last word first
-    behind = np.repeat(end[:, longest, None], words, axis=1)  # (Q, R) over all continuations of a word
+    after = np.repeat(end[:, longest, None], words, axis=1)  # (Q, R) over all continuations after a word
     continuations = []
     for written in range(longest - 1, -1, -1):
-        own = placed[:, :, written] + behind  # (Q, R)
+        own = placed[:, :, written] + after  # (Q, R)
         continuations.append(own[:, ::-1])
         if written:
             from_word = np.pad(own, ((0, 0), (2, 0)), constant_values=none)  # (Q, 2 + R)
-            ways = both(end[:, written, None], from_word[:, 1:-1])  # so that word r finds the next at r + 1
-            behind = both(ways, both.accumulate(from_word, axis=1)[:, :-2] - gap_cost[written])
+            ways = combine(end[:, written, None], from_word[:, 1:-1])  # in `from_word`, the word after r is at r + 1
+            after = combine(ways, combine.accumulate(from_word, axis=1)[:, :-2] - gap_cost[written])
     return continuations[::-1]
 
 
@@ -74,15 +74,15 @@ def _continuations(placed: Floats, end: Floats, gap_cost: Floats, *, best: bool)
 class Best:
     """The k best sequences of each of Q blocks, best first."""
 
-    score: Floats  # (Q, k) -inf: there is none
-    count: Integers  # (Q, k) words of it, 0 where there is none
-    words: Integers  # (Q, k, W) counted from the block's word, rising, first 0; what is beyond `count` means nothing
+    score: Floats  # (Q, k) -inf: no sequence
+    count: Integers  # (Q, k) number of words, 0: no sequence
+    words: Integers  # (Q, k, W) relative to the block's word, ascending from 0; arbitrary beyond `count`
 
 
 def best_sequences(placed: Floats, end: Floats, gap_cost: Floats | None, count: int) -> Best:
     """The `count` best sequences of each block, W = min(R, L) words at most; `placed` and `end` as in `WordScores`.
 
-    `gap_cost` (L,) is subtracted for a jump over at least one word behind so many; None: there are no jumps.
+    `gap_cost` (L,) is subtracted for skipping words after 0, 1 … words; None: no word is skipped.
     """
     if gap_cost is None:
         return _best_contiguous(placed, end, count)
@@ -99,19 +99,19 @@ def _best_contiguous(placed: Floats, end: Floats, count: int) -> Best:
 
 
 def _forwards(placed: Floats, end: Floats, gap_cost: Floats, continuations: list[Floats], count: int) -> Best:
-    """The best sequences, from the block's words on; `continuations` (Q, R) by the number of words before."""
+    """The best sequences, searched forward from the block's word; `continuations` (Q, R) by the number of words before."""
     blocks, words, longest = placed.shape
     none, word, row = np.float32(NONE), np.arange(words), np.arange(blocks)[:, None]
-    ended = np.broadcast_to(np.arange(count) > 0, (blocks, count))  # (Q, k), as all below: one prefix is there
+    ended = np.broadcast_to(np.arange(count) > 0, (blocks, count))  # (Q, k), as all below; at first one prefix
     score, number = np.where(ended, none, placed[:, :1, 0]), (~ended).astype(np.int64)
     path = np.zeros((blocks, count, min(words, longest)), dtype=np.int64)
     for written in range(1, path.shape[2]):
         before, jump = path[:, :, written - 1], gap_cost[written]
-        going = score[..., None] + continuations[written][:, None]  # (Q, k, R)
-        going = np.where(word > before[..., None] + 1, going - jump, going)
-        going = np.where((word <= before[..., None]) | ended[..., None], none, going)
+        continuing = score[..., None] + continuations[written][:, None]  # (Q, k, R)
+        continuing = np.where(word > before[..., None] + 1, continuing - jump, continuing)
+        continuing = np.where((word <= before[..., None]) | ended[..., None], none, continuing)
         ending = np.where(ended, score, score + end[:, written, None])
-        choices = np.concatenate([ending[..., None], going], axis=-1).reshape(blocks, -1)  # in the order of tuples
+        choices = np.concatenate([ending[..., None], continuing], axis=-1).reshape(blocks, -1)  # in lexicographic order
         chosen = np.sort(np.argsort(-choices, axis=1, kind="stable")[:, :count], axis=1)
         best, which, following = choices[row, chosen], chosen // (words + 1), chosen % (words + 1) - 1
         ended = (following < 0) | (best == none)

@@ -1,14 +1,14 @@
-"""Sequences of words, exactly: the most probable ones of a block, and the log-partition over all of them.
+"""Exact search over word sequences: the most probable ones of a block, and the log-partition over all of them.
 
-A block scores each word at each of its positions, whatever stands at the others. A sequence begins with the block's word and
-continues with later ones, so what may follow a word depends only on that word and on the units generated so far. One recursion,
+A block scores each word at each of its positions, independently of the others. A sequence starts with the block's word and
+continues with later ones, so what may follow a word depends only on that word and on the number of units so far. One recursion,
 from the last unit to the first, sums over all continuations or finds the best one: the sequence ends, or the next word follows,
-or - over a gap - a later one. The search then goes forwards, word by word, and keeps the prefixes with the best continuations: a
-tree-trellis search (Soong and Huang, ICASSP 1991). A contiguous sequence is known by its number of words, and running sums give
-the scores of all of them at once.
+or, across a gap, a later one. The search then runs forward, word by word, and keeps the prefixes with the best continuations: a
+tree-trellis search (Soong and Huang, ICASSP 1991). A contiguous sequence is determined by its number of words, and cumulative
+sums give the scores of all of them at once.
 
-Of equal sequences the nearest words come first, in the order of tuples: (0, 1), (0, 1, 2), (0, 1, 3), (0, 2). Prefixes stand in
-this order, and sorting is stable. Equal means that the float32 sums are.
+Ties are broken in lexicographic order, so the nearest words come first: (0, 1), (0, 1, 2), (0, 1, 3), (0, 2). Prefixes are kept
+in this order, and sorting is stable. Scores are tied if their float32 sums are equal.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from anyner.architectures.nag_ner.network import Blocks, Sentences
 from anyner.architectures.nag_ner.targets import END, FIRST_UNIT, MORE
 
 NONE = float("-inf")
-"""The log score of what is not there."""
-LARGEST = 2**26  # numbers in one tensor
+"""Log score of the impossible."""
+LARGEST = 2**26  # most elements of one tensor
 
 
 @dataclass(frozen=True, slots=True)
 class WordScores:
-    """The output scores of Q blocks by words: log scores, -inf for what cannot be."""
+    """The output scores of Q blocks by words: log scores, -inf if impossible."""
 
-    placed: Tensor  # (Q, R, L) of placing each of R words - 0 is the block's - behind so many units
-    sizes: Tensor  # (Q, R) units of each word
-    end: Tensor  # (Q, L + 1) of ending behind so many units
-    more: Tensor  # (Q, L + 1) of not ending: only behind all that fit
+    placed: Tensor  # (Q, R, L) of each of R words, 0 being the block's, after 0, 1 … units
+    sizes: Tensor  # (Q, R) number of units of each word
+    end: Tensor  # (Q, L + 1) of ending after 0, 1 … units
+    more: Tensor  # (Q, L + 1) of not ending: only after a full block
     largest: int
-    """Most units of a word."""
+    """Maximum units of a word."""
 
 
 def word_scores(symbols: Tensor, blocks: Blocks, sentences: Sentences, farthest: int) -> WordScores:
@@ -71,7 +71,7 @@ def _contiguous(placed: Tensor, sizes: Tensor, end: Tensor, none: float) -> tupl
 
 
 def log_partition(placed: Tensor, sizes: Tensor, end: Tensor, gap_cost: Tensor | None, *, largest: int) -> Tensor:
-    """Log of the sum over all sequences of each block, with gradients: (Q,). Arguments as in `WordScores`, `best_sequences`."""
+    """Log-partition over all sequences of each block, with gradients: (Q,). Arguments as in `WordScores`, `best_sequences`."""
     placed, end = placed.float().clamp(min=FINITE_NONE), end.float().clamp(min=FINITE_NONE)
     if gap_cost is None:
         return _contiguous(placed, sizes, end, FINITE_NONE)[0].logsumexp(1)
@@ -79,25 +79,25 @@ def log_partition(placed: Tensor, sizes: Tensor, end: Tensor, gap_cost: Tensor |
 
 
 def _continuations(placed: Tensor, sizes: Tensor, end: Tensor, gap_cost: Tensor, *, largest: int, best: bool) -> list[Tensor]:
-    """Log scores of each word, the last one first, with its best continuation or the sum over all: (Q, R) for each number of
+    """Log scores of each word, the last one first, with its best continuation, or the sum over all: (Q, R) for each number of
     units before the word."""
     placed, sizes = placed.flip(1), sizes.flip(1)
     words, units = placed.shape[1:]
-    behind = {units: end[:, units, None].expand(-1, words)}  # over all continuations of a word (Q, R), by units so far
+    after = {units: end[:, units, None].expand(-1, words)}  # (Q, R) over continuations of a word, by units so far
     none = NONE if best else FINITE_NONE
-    nothing = torch.full_like(behind[units], none)
+    nothing = torch.full_like(after[units], none)
     continuations = []
     for written in range(units - 1, -1, -1):
-        after = behind.get(written + 1, nothing)  # once the word's units are written, too
+        following = after.get(written + 1, nothing)  # after the units of the word itself
         for size in range(2, largest + 1):
-            after = torch.where(sizes == size, behind.get(written + size, nothing), after)
-        continuations.append(placed[:, :, written] + after)
+            following = torch.where(sizes == size, after.get(written + size, nothing), following)
+        continuations.append(placed[:, :, written] + following)
         if written:
             from_word = functional.pad(continuations[-1], (2, 0), value=none)  # (Q, 2 + R)
             later = from_word.cummax(1).values if best else from_word.logcumsumexp(1)
             over_gap = later[:, :-2] - gap_cost[written]
-            ways = torch.stack([end[:, written, None].expand(-1, words), from_word[:, 1:-1], over_gap])  # the next is at r + 1
-            behind[written] = ways.amax(0) if best else ways.logsumexp(0)
+            ways = torch.stack([end[:, written, None].expand(-1, words), from_word[:, 1:-1], over_gap])  # next of r at r + 1
+            after[written] = ways.amax(0) if best else ways.logsumexp(0)
     return continuations[::-1]
 
 
@@ -105,16 +105,16 @@ def _continuations(placed: Tensor, sizes: Tensor, end: Tensor, gap_cost: Tensor,
 class Best:
     """The k best sequences of each of Q blocks, best first."""
 
-    score: Tensor  # (Q, k) -inf: there is none
-    count: Tensor  # (Q, k) words of it, 0 where there is none
-    units: Tensor  # (Q, k) units of these
-    words: Tensor  # (Q, k, W) counted from the block's word, rising, first 0; what is beyond `count` means nothing
+    score: Tensor  # (Q, k) -inf: no sequence
+    count: Tensor  # (Q, k) number of words, 0: no sequence
+    units: Tensor  # (Q, k) their number of units
+    words: Tensor  # (Q, k, W) relative to the block's word, ascending from 0; arbitrary beyond `count`
 
 
 def best_sequences(placed: Tensor, sizes: Tensor, end: Tensor, gap_cost: Tensor | None, *, count: int, largest: int) -> Best:
     """The `count` best sequences of each block, W = min(R, L) words at most; tensors and `largest` as in `WordScores`.
 
-    `gap_cost` (L,) is subtracted for a jump over at least one word behind so many units; None: there are no jumps.
+    `gap_cost` (L,) is subtracted for skipping words after 0, 1 … units; None: no word is skipped.
     """
     placed, sizes, end = placed.detach().float(), sizes.long(), end.detach().float()
     if gap_cost is None:
@@ -144,19 +144,19 @@ def _forwards(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Scores, counts, units and words of the best sequences; `continuations` (Q, L, R) by the units before a word."""
     blocks, words, longest = placed.shape
-    word, end = torch.arange(words, device=placed.device), functional.pad(end, (0, 1), value=NONE)  # none that is too long
-    ended = (torch.arange(count, device=placed.device) > 0).expand(blocks, -1)  # (Q, k), as all below: one prefix is there
+    word, end = torch.arange(words, device=placed.device), functional.pad(end, (0, 1), value=NONE)  # -inf: too long
+    ended = (torch.arange(count, device=placed.device) > 0).expand(blocks, -1)  # (Q, k), as all below; at first one prefix
     score = placed[:, :1, 0].masked_fill(ended, NONE)
     written, number = sizes[:, :1].clamp(max=longest + 1).expand(-1, count), (~ended).long()
     path = torch.zeros(blocks, count, 1, dtype=torch.long, device=placed.device)
     for _ in range(min(words, longest) - 1):
-        behind, before = written.clamp(max=longest - 1), path[..., -1:]  # (Q, k, 1) the last word
-        jump = gap_cost[behind]
-        going = score[..., None] + continuations.gather(1, behind[..., None].expand(-1, -1, words))  # (Q, k, R)
-        going = torch.where(word > before + 1, going - jump[..., None], going)
-        going = going.masked_fill((word <= before) | (ended | (written >= longest))[..., None], NONE)
+        place, before = written.clamp(max=longest - 1), path[..., -1:]  # (Q, k), (Q, k, 1) the last word
+        jump = gap_cost[place]
+        continuing = score[..., None] + continuations.gather(1, place[..., None].expand(-1, -1, words))  # (Q, k, R)
+        continuing = torch.where(word > before + 1, continuing - jump[..., None], continuing)
+        continuing = continuing.masked_fill((word <= before) | (ended | (written >= longest))[..., None], NONE)
         ending = torch.where(ended, score, score + end.gather(1, written))
-        choices = torch.cat([ending[..., None], going], dim=-1).flatten(1)  # (Q, k (1 + R)) in the order of tuples
+        choices = torch.cat([ending[..., None], continuing], dim=-1).flatten(1)  # (Q, k (1 + R)) in lexicographic order
         chosen = choices.sort(dim=1, descending=True, stable=True).indices[:, :count].sort(dim=1).values
         best, which, following = choices.gather(1, chosen), chosen // (words + 1), chosen % (words + 1) - 1
         ended = (following < 0) | (best == NONE)

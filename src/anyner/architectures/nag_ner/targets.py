@@ -1,4 +1,4 @@
-"""What each block should generate. On the host: nothing waits for the device."""
+"""Targets of each block, made on the host so that nothing waits for the device."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Integers = NDArray[np.int64]
 
 IGNORED = -100
 END, MORE, FIRST_UNIT = 0, 1, 2
-"""Symbols: the end; more than fits into the block; from `FIRST_UNIT` on the units (words or pieces) of the sentence."""
+"""Symbols: the end; more units than fit into the block; from `FIRST_UNIT` on, the units (words or pieces) of the sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class BlockTargets:
-    """P blocks, one for each entity, sentence by sentence. Rank n at a word: the entity that has the n-th shortest span."""
+    """P blocks, one per entity, sentence by sentence. Rank n of a word is its entity with the n-th shortest span."""
 
     sentence: Integers  # (P,)
     word: Integers  # (P,) where the entity starts
@@ -33,7 +33,7 @@ class BlockTargets:
 
 
 def block_targets(gold: GoldArrays, units: WordUnits, longest: int, most: int) -> BlockTargets:
-    """Ranks are by span length; ties go to fewer words, then to earlier words, then to the label (equation 5)."""
+    """Ranks are by span length; ties by number of words, then by words, then by label (equation 5)."""
     words = [gold.words[begin:end].tolist() for begin, end in pairwise(gold.offsets.tolist())]
     spans, counts = gold.last - gold.first, np.diff(gold.offsets)
     keys = list(zip(gold.sentence, gold.first, spans, counts, words, gold.label, strict=True))
@@ -42,9 +42,9 @@ def block_targets(gold: GoldArrays, units: WordUnits, longest: int, most: int) -
     starts = np.bincount(start, minlength=units.size.size).reshape(units.size.shape)
     rank = number_in_sentence(start, units.size.size)
     kept = order[rank < most]  # (P,)
-    spelt, position = UnitEntities.of(gold, units), np.arange(longest + 1)
-    size = np.diff(spelt.offsets)[kept, None]  # (P, 1)
-    own = FIRST_UNIT + spelt.units[np.minimum(spelt.offsets[kept, None] + position, len(spelt.units) - 1)]
+    in_units, position = UnitEntities.of(gold, units), np.arange(longest + 1)
+    size = np.diff(in_units.offsets)[kept, None]  # (P, 1)
+    own = FIRST_UNIT + in_units.units[np.minimum(in_units.offsets[kept, None] + position, len(in_units.units) - 1)]
     cases = [position < np.minimum(size, longest), position == size, (position == longest) & (size > longest)]
     symbols = np.select(cases, [own, END, MORE], IGNORED)  # (P, longest + 1)
     at = (gold.sentence[kept], gold.first[kept], rank[rank < most], gold.label[kept], gold.last[kept])

@@ -1,1 +1,1 @@
-"""SetGNER: every word that begins an entity generates its entities, word by word, all of them in parallel."""
+"""SetGNER: every word that starts an entity generates its entities, word by word, all of them in parallel."""

@@ -11,40 +11,40 @@ from anyner.architectures.generation import GenerationConfig, GenerationOptions,
 from anyner.architectures.settings import CorpusStatistics, Threshold
 
 PIECES_OF_A_WORD = 4
-"""Pieces per word that `farthest` has room for when entities are spelt in pieces."""
+"""Pieces per word that `farthest` allows for if the units are pieces."""
 
 
 LEAST_LIKELY = 0.03
-"""Probability that the span classifier must give a span for the search to reach so far; the same with looser thresholds, so that
-tuning sees what prediction will."""
+"""Minimum span classifier probability of spans that the search considers; the same for all thresholds, so that tuning sees
+what prediction will."""
 ILLEGAL = -1e4
-"""The logit of what may not follow: finite, so that a sequence where nothing else is left has no NaN."""
+"""Logit of an illegal symbol: finite, so that there is no NaN if no symbol is legal."""
 
 
 class SetOptions(GenerationOptions):
     beam: int = Field(default=4, ge=1)
-    """Beam width at each head word, the paper's beta; also the most entities that one word can begin."""
+    """Beam width at each head word, the paper's beta; also the maximum number of entities that start at one word."""
 
 
 class Config(GenerationConfig):
     architecture: Literal["set_gner"] = "set_gner"
     reads: Literal["pieces", "words"] | None = None
-    """What the decoder's cross-attention reads: the encoder's pieces (the paper), or words, which then also carry position
-    embeddings. Left open: pieces for a pretrained decoder, else words."""
+    """What the decoder's cross-attention reads: the encoder's pieces (the paper), or words, which then also have position
+    embeddings. Unset: pieces for a pretrained decoder, else words."""
     unit: Literal["words", "pieces"] = "words"
-    """What sequences consist of: words, or the encoder's pieces (the paper's ablation)."""
+    """Units of the generated sequences: words, or the encoder's pieces (the paper's ablation)."""
     constrained: bool = True
-    """Whether only legal symbols have a probability (a later word, a label) and a label ends a sequence; or every symbol, with an
-    end symbol behind the label (the paper)."""
+    """Whether only legal symbols (later words, labels) are in the softmax, and a label ends a sequence. If not, all symbols
+    are, and an end symbol follows the label (the paper)."""
     interval: int = Field(default=4, ge=0)
-    """Positions between two head words, the paper's tau; less where a pretrained position table ends. 0: all sequences of a
-    sentence have the same positions (the paper's ablation)."""
+    """Distance between the positions of adjacent head words, the paper's tau; less if a pretrained position table is too short.
+    0: all sequences of a sentence have the same positions (the paper's ablation)."""
     distances: int = Field(default=0, ge=0)
-    """Distances to the next word with an embedding of their own, longer ones sharing the last; 0: none (the paper)."""
+    """Number of embeddings of the distance to the next word; longer distances share the last. 0: none (the paper)."""
     parts: bool = True
-    """Whether a classifier detects the words that entities begin with, or every word starts a sequence (the ablation)."""
+    """Whether a classifier detects head words; if not, every word starts a sequence (the paper's ablation)."""
     occurrences: bool = True
-    """Whether a classifier says how many entities a word begins, or it is always one (the ablation)."""
+    """Whether a classifier predicts the number of entities at a head word; if not, it is one (the paper's ablation)."""
     inverse: bool = False
     """Inverse generation training: every other step trains a second decoder that generates from the last word to the first.
     It is not saved."""
@@ -54,15 +54,15 @@ class Config(GenerationConfig):
     PAPER_OPTIONS: ClassVar[Mapping[str, Any]] = {"more": "argmax"}
 
     def symbols(self, labels: int) -> int:
-        """What sequences can consist of besides units: the labels, "no entity", "fragment", and an end symbol if there is one."""
+        """Number of symbols besides units: the labels, "no entity", "fragment" and, unless constrained, an end symbol."""
         return labels + (2 if self.constrained else 3)
 
     @property
-    def spelt_in(self) -> Literal["words", "pieces"]:
+    def unit_kind(self) -> Literal["words", "pieces"]:
         return self.unit
 
     def fitted(self, statistics: CorpusStatistics) -> Self:
-        """`longest` is half more than the longest of the training corpus."""
+        """`longest` is 1.5 times the longest entity of the training corpus."""
         in_words, decoder = self.unit == "words", self.decoder_kind(statistics)
         own = {
             "decoder": decoder,

@@ -1,4 +1,4 @@
-"""Words that begin entities are detected, and each generates its entities: all sequences of all sentences in parallel."""
+"""A detector finds head words, and each generates its entities: all sequences of all sentences in parallel."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from anyner.text.windows import PieceCutter
 class GeneratedEntities(base.Proposals):
     """P entities."""
 
-    place: Tensor  # (P, 3) sentence, label, units
+    place: Tensor  # (P, 3) sentence, label, number of units
     words: Tensor  # (P, L) word of each unit
     score: Tensor  # (P,) probability, times the number of entities at the head
-    head: Tensor  # (P,) probability of beginning an entity
+    head: Tensor  # (P,) probability of the first word to start an entity
 
 
 class Head(base.Head):
@@ -56,7 +56,7 @@ class Head(base.Head):
         self.inverse: Network | None = None
         classes, split = len(labels), not config.contiguous
         self.span_classifier = span_classifier_of(config.span_classifier, encoder.width, classes, discontinuous=split)
-        self._tokens = (encoder.tables.tokens,)  # in a tuple: it stays the encoder's and is not registered
+        self._tokens = (encoder.tables.tokens,)  # a tuple: the embedding stays the encoder's and is not registered
 
     def start(self, encoder: Encoder, cut: PieceCutter) -> None:
         self.network.start(self.labels, encoder, cut)
@@ -73,7 +73,7 @@ class Head(base.Head):
         config, network, units, host = self.settings, self.network, self.units(states), gold.host
         entities = UnitEntities.of(host, WordUnits.of(states.windows, config.unit))
         entities = entities.only(config.expressible(entities.first, entities.last, np.diff(entities.offsets)))
-        if self.inverse is not None and draw.step % 2 == 0:  # the two directions take turns, step by step
+        if self.inverse is not None and draw.step % 2 == 0:  # the two directions alternate
             network, units, entities = self.inverse, units.mirrored(), entities.mirrored(units.lengths)
         targets = targets_of(entities, units.lengths, len(self.labels), config)
         return {
@@ -83,10 +83,10 @@ class Head(base.Head):
         }
 
     def _generation_loss(self, network: Network, units: Units, targets: Targets, states: States, gold: Gold) -> LossPart:
-        """Equation 15. Entities and the short sequences of all other units are decoded in a group each."""
+        """Equation 15. Entities and the short sequences of all other units are decoded as two groups."""
         sentences = network.read(units, states, unknown=~gold.annotated)
-        complete = gold.annotated.all(1)  # (B,) elsewhere a word outside entities may be one of an unknown label
-        # even an empty sum has a way back to every parameter
+        complete = gold.annotated.all(1)  # (B,) if not, a word outside entities may be one of a label not annotated
+        # even an empty sum has gradients
         total, count = 0.0 * sentences.keys.sum(), torch.zeros((), device=sentences.keys.device)
         for group, learned in ((targets.entities, torch.ones_like(complete)), (targets.others, complete)):
             if not len(group.sentence):
@@ -101,7 +101,7 @@ class Head(base.Head):
         return LossPart(total, count)
 
     def _detection_losses(self, network: Network, units: Units, targets: Targets, states: States, gold: Gold) -> Losses:
-        """Equations 6 and 10, over the units of which the truth is known."""
+        """Equations 6 and 10, over the units whose gold is known."""
         parts, occurrences = states.placed(targets.parts), states.placed(targets.occurrences)
         known = units.mask & (gold.annotated.all(1)[:, None] | (parts[..., 0] > 0))  # (B, U)
         losses: dict[str, Tensor] = {}  # (B, U) each
@@ -116,8 +116,8 @@ class Head(base.Head):
         config, options, thresholds = self.settings, decoding.options, decoding.thresholds
         assert isinstance(options, SetOptions) and config.longest is not None and config.most_at_one_word is not None
         units = self.units(states)
-        begins, number = self._heads(units, options)  # (B, U) each
-        chosen = units.mask & (begins >= thresholds.get("head", 0.0))
+        head_probability, number = self._heads(units, options)  # (B, U) each
+        chosen = units.mask & (head_probability >= thresholds.get("head", 0.0))
         share, read, reach = 0.0, None, None
         if self.span_classifier is not None and options.score_share:
             share, read = options.score_share, self.span_classifier.read(states.words)
@@ -132,7 +132,7 @@ class Head(base.Head):
         bounds = Reach(*(one[sentence, head] for one in reach)) if reach is not None else None
         limits = Limits(options.beam, config.longest, least, not config.constrained, bounds)
         best = generate(self.network, self.network.read(units, states), sequences, head, limits)
-        entities = self._proposed(best, units, sentence, begins[sentence, head], number[sentence, head])
+        entities = self._proposed(best, units, sentence, head_probability[sentence, head], number[sentence, head])
         return self._rescored(entities, read, share)
 
     def read(self, states: States) -> Mapping[str, Tensor] | None:
@@ -150,7 +150,7 @@ class Head(base.Head):
         return {"inputs": sentences.inputs, "keys": sentences.keys, **memory, **detected, **span_tables(self, states)}
 
     def steps(self) -> Mapping[str, Step]:
-        """The decoder: log probabilities of what follows each element of sequences."""
+        """The decoder: log probabilities of what follows each element of a sequence."""
         network, layers = self.network, self.network.decoder.shape.layers
         heads, head_width = network.decoder.shape.heads, network.decoder.shape.head_width
         memory = [f"memory_{name}_{number}" for number in range(layers) for name in ("keys", "values")]
@@ -178,13 +178,15 @@ class Head(base.Head):
         return {"following": Step(following, examples, varying)}
 
     def _heads(self, units: Units, options: SetOptions) -> tuple[Tensor, Tensor]:
-        """Probability of beginning an entity, and, if any begins there, how many are taken (equation 16): (B, U) each."""
+        """Probability of starting an entity, and the number of entities to keep if any starts (equation 16): (B, U) each."""
         parts, counts = self.network.detect(units.vectors)
-        begins = parts[..., 0].sigmoid() if parts is not None else units.mask.float()
-        return begins, options.number_of_entities(counts) if counts is not None else units.mask.long()
+        probability = parts[..., 0].sigmoid() if parts is not None else units.mask.float()
+        return probability, options.number_of_entities(counts) if counts is not None else units.mask.long()
 
-    def _proposed(self, best: Hypotheses, units: Units, sentence: Tensor, begins: Tensor, number: Tensor) -> GeneratedEntities:
-        """The best entities of each head (H,), as many as are taken there."""
+    def _proposed(
+        self, best: Hypotheses, units: Units, sentence: Tensor, head_probability: Tensor, number: Tensor
+    ) -> GeneratedEntities:
+        """The `number` (H,) best entities of each head."""
         rank = torch.arange(best.size.shape[1], device=sentence.device)
         head, place = ((rank < number[:, None]) & (best.log > NONE)).nonzero().unbind(1)  # (P,) each
         words = best.units[head, place]  # (P, L)
@@ -192,7 +194,7 @@ class Head(base.Head):
             words = units.word[sentence[head]].gather(1, words)
         score = (best.log[head, place].exp() * number[head]).clamp(max=1.0)
         which = torch.stack([sentence[head], best.label[head, place], best.size[head, place]], dim=1)
-        return GeneratedEntities(which, words, score, begins[head])
+        return GeneratedEntities(which, words, score, head_probability[head])
 
     def _rescored(self, entities: GeneratedEntities, read: ReadWords | None, share: float) -> GeneratedEntities:
         if self.span_classifier is None or read is None:

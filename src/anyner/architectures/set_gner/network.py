@@ -1,4 +1,4 @@
-"""The network: it detects head words, and continues sequences by pointing at what comes next."""
+"""The network: it detects head words, and continues sequences by pointing at the next unit or label."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Positions(nn.Module):
     """Head word and step as one position, so that the sequences of a sentence differ (equation 13). A learned table."""
 
     def __init__(self, config: Config, width: int, rows: int | None) -> None:
-        """`rows`: those of a pretrained table, which has no room for more; None: as many as are needed."""
+        """`rows`: those of a pretrained table, which has no more; None: as many as needed."""
         super().__init__()
         assert config.most_units is not None and config.longest is not None, "the settings were not fitted to a corpus"
         steps = config.longest + (0 if config.constrained else 1)  # the label is an element, too, if an end symbol follows
@@ -36,11 +36,11 @@ class Positions(nn.Module):
         self.table = nn.Parameter(sinusoidal_embeddings(rows or config.most_units * self.word_interval + steps, width))
 
     def of_sequences(self, first: Tensor, step: Tensor) -> Tensor:
-        """Of the elements `step` (T,) of sequences that began at unit `first` (N,): (N, T, w)."""
+        """Position embeddings of elements `step` (T,) of sequences that start at unit `first` (N,): (N, T, w)."""
         return self._at(first[:, None] * self.interval + step)
 
     def of_units(self, units: int) -> Tensor:
-        """Of the units of a sentence: (U, w)."""
+        """Position embeddings of a sentence's units: (U, w)."""
         return self._at(torch.arange(units, device=self.table.device) * self.word_interval)
 
     def _at(self, place: Tensor) -> Tensor:
@@ -49,14 +49,14 @@ class Positions(nn.Module):
 
 @dataclass(frozen=True, slots=True)
 class Sentences:
-    """What is the same for all sequences and steps of a sentence."""
+    """What all sequences and steps of a sentence share."""
 
-    inputs: Tensor  # (B, U, w) what the decoder reads: units, behind the symbols where these are read, too
-    keys: Tensor  # (B, U, w) the units it points at
+    inputs: Tensor  # (B, U, w) decoder inputs: units, after the symbols unless constrained
+    keys: Tensor  # (B, U, w) of the units to point at
     symbol_keys: Tensor  # (symbols, w)
     lengths: Tensor  # (B,)
     memory: Memory
-    unknown: Tensor | None  # (B, labels) that were not annotated there
+    unknown: Tensor | None  # (B, labels) True: not annotated there
 
 
 class Network(nn.Module):
@@ -81,7 +81,7 @@ class Network(nn.Module):
         self.of_vectors, self.of_embedded = (
             nn.Identity() if own == shape.width else nn.Linear(own, shape.width) for own in (unit_width, embedded)
         )
-        # a new decoder needs both halves of a word at one scale; a pretrained one knows the scale of its own encoder
+        # a new decoder needs both halves of a word at one scale; a pretrained one expects its own encoder's
         self.vector_norm, self.embedded_norm = (nn.Identity() if self.native else Norm(shape.width) for _ in range(2))
         table = getattr(pretrained, "max_position_embeddings", None) if self.native else None
         self.positions = Positions(config, shape.width, table)
@@ -95,7 +95,7 @@ class Network(nn.Module):
         self.dropout = nn.Dropout(config.dropout)
 
     def detect(self, vectors: Tensor) -> tuple[Tensor | None, Tensor | None]:
-        """Logits of beginning, ending and belonging (B, U, 3), and of 0, 1 … entities that begin there (B, U, O + 1), float32."""
+        """Logits of starting, ending and belonging (B, U, 3), and of 0, 1 … entities that start there (B, U, O + 1), float32."""
         parts = self.parts(vectors).float() if self.parts is not None else None
         return parts, self.occurrences(vectors).float() if self.occurrences is not None else None
 
@@ -114,7 +114,7 @@ class Network(nn.Module):
         return Sentences(inputs * self.scale, keys, symbol_keys, units.mask.sum(1), memory, unknown)
 
     def forward(self, sentences: Sentences, at: Placed, elements: Tensor, first: Tensor, past: Past | None = None) -> Tensor:
-        """All elements (N, T) of sequences that began at `first` (N,), or with a `past` only the next one: (N, T, w)."""
+        """All elements (N, T) of sequences that start at `first` (N,), or with a `past` only the next one: (N, T, w)."""
         place = elements if self.settings.constrained else elements + self.first_unit
         embedded = at_words(sentences.inputs, at.sentence[:, None], place)  # (N, T, w)
         step = torch.arange(elements.shape[1], device=elements.device) + (past[0] if past is not None else 0)
@@ -122,7 +122,7 @@ class Network(nn.Module):
         return self.decoder(inputs, at, sentences.memory, past=past)  # type: ignore[no-any-return]
 
     def log_probabilities(self, sentences: Sentences, at: Placed, states: Tensor, first: Tensor, last: Tensor) -> Tensor:
-        """Of every symbol and unit behind sequences that began at `first` (N,), at each of their elements `last` (N, T).
+        """Log probabilities of every symbol and unit after each element `last` (N, T) of sequences that start at `first` (N,).
 
         (N, T, symbols + units), float32.
         """
@@ -138,10 +138,10 @@ class Network(nn.Module):
         return torch.cat([symbols, units], dim=-1).float().masked_fill(~allowed, ILLEGAL).log_softmax(-1)
 
     def legal(self, first: Tensor, last: Tensor, lengths: Tensor, units: int) -> Tensor:
-        """What may follow sequences that began at unit `first` and now end with `last` (N, T): (N, T, symbols + units) bool.
+        """What may follow sequences that start at unit `first` and end with `last` so far (N, T): (N, T, symbols + units) bool.
 
-        Any symbol if sequences are not constrained. Else a later unit, a label, or "no entity" and "fragment" at the start.
-        `lengths` are the units of the sequences' sentences.
+        Anything if sequences are not constrained. Else a later unit, a label, or "no entity" and "fragment" at the start.
+        `lengths` are the numbers of units of the sequences' sentences.
         """
         first, last, lengths = (one.expand_as(last)[..., None] for one in (first, last, lengths))
         unit = torch.arange(units, device=last.device)
@@ -155,19 +155,19 @@ class Network(nn.Module):
 
     @torch.no_grad()
     def start(self, labels: Sequence[str], encoder: Encoder, cut: PieceCutter) -> None:
-        """Starts from the labels' names, and from a pretrained decoder or layers of the encoder where the settings say so."""
+        """Initialises symbols from label names, and the decoder from pretrained layers if the settings say so."""
         assert self.settings.decoder is not None
         self._start_symbols(labels, encoder, cut)
         checkpoint = load_decoder(self.decoder, self.settings.decoder, encoder)
         if checkpoint is not None:
             table, rows = self.positions.table, position_rows(checkpoint)
-            # T5 kinds have relative positions: what is added to them starts as nothing
+            # T5 has relative positions: the embeddings added to them start at zero
             table.copy_(rows[: len(table)] if rows is not None else torch.zeros_like(table))
 
     def _start_symbols(self, labels: Sequence[str], encoder: Encoder, cut: PieceCutter) -> None:
-        """Each symbol starts as the mean of the embeddings of its name's pieces, where these have the decoder's width.
+        """Initialises each symbol with the mean embedding of its name's pieces, if embeddings have the decoder's width.
 
-        A new decoder works with vectors of spread 1, so there the mean is brought to it.
+        A new decoder works with vectors of standard deviation 1, so the mean is standardised for it.
         """
         tokens = encoder.tables.tokens.weight  # (V, e)
         if tokens.shape[1] != self.width:

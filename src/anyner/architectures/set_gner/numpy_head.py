@@ -1,4 +1,4 @@
-"""Entity set generation around its networks: detection of heads, search and rescoring. numpy only."""
+"""Entity set generation around the exported networks: detection of heads, search and rescoring. numpy only."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class NumpyHead(numpy_head.NumpyHead):
         assert isinstance(config, Config) and isinstance(options, SetOptions)
         assert config.longest is not None and config.most_at_one_word is not None
         real = batch.word_mask
-        begins = sigmoid(read["parts"]) if "parts" in read else real.astype(np.float32)  # (B, M)
+        head_probability = sigmoid(read["parts"]) if "parts" in read else real.astype(np.float32)  # (B, M)
         number = number_of_entities(read["counts"], options.more) if "counts" in read else real.astype(np.int64)
-        chosen = real & (begins >= thresholds.get("head", 0.0))
+        chosen = real & (head_probability >= thresholds.get("head", 0.0))
         classifier = self.span_classifier(read) if options.score_share else None
         share, reach = options.score_share if classifier is not None else 0.0, None
         if classifier is not None and not config.contiguous:
@@ -43,7 +43,7 @@ class NumpyHead(numpy_head.NumpyHead):
         bounds = (reach[0][sentence, word], reach[1][sentence, word]) if reach is not None else None
         sentences = Sentences(partial(self.run, "following"), self._fixed(batch, read, config), batch.lengths, len(self.labels))
         best = generate(sentences, Heads(sentence, word, bounds), Limits(options.beam, config.longest, least), config)
-        found = _proposed(best, sentence, begins[sentence, word], number[sentence, word])
+        found = _proposed(best, sentence, head_probability[sentence, word], number[sentence, word])
         if classifier is None:
             return found
         sentence, label, size = found["place"].T  # (P,) each
@@ -57,9 +57,9 @@ class NumpyHead(numpy_head.NumpyHead):
         return {"inputs": read["inputs"], "keys": read["keys"], "mask": mask, "lengths": batch.lengths, **memory}
 
 
-def _proposed(best: Hypotheses, sentence: Integers, begins: Floats, number: Integers) -> dict[str, Array]:
-    """The best entities of each head (H,), as many as are taken there."""
+def _proposed(best: Hypotheses, sentence: Integers, head_probability: Floats, number: Integers) -> dict[str, Array]:
+    """The `number` (H,) best entities of each head."""
     head, place = np.nonzero((np.arange(best.size.shape[1]) < number[:, None]) & (best.log > NONE))  # (P,) each
     score = np.minimum(np.exp(best.log[head, place]) * number[head].astype(np.float32), np.float32(1.0))
     which = np.column_stack([sentence[head], best.label[head, place], best.size[head, place]])
-    return {"place": which, "words": best.units[head, place], "score": score, "head": begins[head]}
+    return {"place": which, "words": best.units[head, place], "score": score, "head": head_probability[head]}

@@ -1,7 +1,7 @@
 """From head words to entities, all heads at once.
 
-Beam search as in the paper, unless less is needed: contiguous entities all get their exact probability in one pass, and where
-a span classifier bounds how far entities can reach, discontinuous ones take one more pass for each gap.
+Beam search as in the paper, unless a cheaper search will do: contiguous entities all get their exact probability in one pass,
+and if a span classifier bounds how far entities can reach, discontinuous ones take one more pass per gap.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NONE = float("-inf")
 
 
 class Reach(NamedTuple):
-    """The last unit that entities of each of H heads may have, -1: there can be none."""
+    """The last unit that entities of each of H heads may have, -1: no entity is possible."""
 
     contiguous: Tensor  # (H,)
     discontinuous: Tensor  # (H,)
@@ -31,14 +31,14 @@ class Reach(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Limits:
     beam: int
-    """Also the number of entities to keep for a head."""
+    """Beam width, and the number of entities to keep per head."""
     longest: int
     least: float = NONE
-    """What is less probable than this, as a logarithm, is given up: it only gets less probable."""
+    """Log probability below which sequences are pruned, since continuing only lowers it."""
     by_length: bool = False
-    """Whether sequences rank by log probability over their length (the paper), or by probability."""
+    """Whether to rank sequences by log probability divided by length (the paper), or by probability."""
     reach: Reach | None = None
-    """None: entities may reach anywhere."""
+    """None: no bound."""
 
 
 class Hypotheses:
@@ -47,21 +47,21 @@ class Hypotheses:
     def __init__(self, heads: int, limits: Limits, longest: int, device: torch.device) -> None:
         shape = (heads, limits.beam)
         self.limits, self.longest = limits, longest
-        self.log = torch.full(shape, NONE, device=device)  # (H, F) log probability, -inf: there is none
+        self.log = torch.full(shape, NONE, device=device)  # (H, F) log probability, -inf: none
         self.label, self.size = (torch.zeros(shape, dtype=torch.long, device=device) for _ in range(2))  # (H, F) each
-        self.units = torch.zeros(*shape, longest, dtype=torch.long, device=device)  # (H, F, L) beyond `size` they mean nothing
+        self.units = torch.zeros(*shape, longest, dtype=torch.long, device=device)  # (H, F, L) arbitrary beyond `size`
 
     def add(self, heads: Tensor, log: Tensor, size: int | Tensor, units: Tensor) -> None:
-        """Candidates of the heads (A,): log probabilities (A, S, X) of S sequences `units` (A, S, L) with each of X labels.
+        """Adds candidates of heads (A,): log probabilities (A, S, X) of S sequences `units` (A, S, L) with each of X labels.
 
-        `size` is that of all sequences, or of each of S.
+        `size` is one for all sequences, or one for each of S.
         """
         kept, (count, per_head, labels), device = self.limits.beam, log.shape, log.device
         new = (
             log.masked_fill(log < self.limits.least, NONE),
             torch.arange(labels, device=device),
             torch.as_tensor(size, device=device).expand(per_head)[:, None],
-            torch.arange(kept, kept + per_head, device=device)[:, None],  # where its units stand below
+            torch.arange(kept, kept + per_head, device=device)[:, None],  # index into `stacked` below
         )
         old = (self.log[heads], self.label[heads], self.size[heads], torch.arange(kept, device=device).expand(count, -1))
         both = [torch.cat([one, other.expand_as(log).flatten(1)], dim=1) for one, other in zip(old, new, strict=True)]
@@ -71,7 +71,7 @@ class Hypotheses:
         self.units[heads] = stacked.gather(1, source[..., None].expand(-1, -1, self.longest))
 
     def hopeless(self, heads: Tensor, alive: Tensor) -> Tensor:
-        """Which unfinished sequences (A, S) can no longer become one of the best: what follows only makes them less probable."""
+        """Which unfinished sequences (A, S) can no longer be among the best: continuing only makes them less probable."""
         at_best = alive / self.longest if self.limits.by_length else alive
         return (alive < self.limits.least) | (at_best <= self._rank(self.log[heads, -1:], self.size[heads, -1:]))
 
@@ -79,9 +79,9 @@ class Hypotheses:
         return log / size.clamp(min=1) if self.limits.by_length else log
 
     def read_labels(self, labels: int, symbols: int) -> None:
-        """Splits sequences that were ended by an end symbol at the first symbol that is no unit.
+        """Splits sequences that an end symbol has finished, at their first symbol that is not a unit.
 
-        One that has no label there, or does not rise, keeps its place among the best and is no entity.
+        A sequence without a label there, or whose units do not ascend, keeps its place among the best but is no entity.
         """
         number = torch.arange(self.longest, device=self.units.device)
         unit = (self.units >= 0) | (number >= self.size[..., None])  # (H, F, L)
@@ -93,10 +93,10 @@ class Hypotheses:
 
 
 def generate(network: Network, sentences: Sentences, sequences: Sequences, heads: Tensor, limits: Limits) -> Hypotheses:
-    """The entities of heads, units (H,) in the sentences of `sequences`."""
+    """The entities of `heads`, units (H,) in the sentences of `sequences`."""
     config = network.settings
     longest = min(limits.longest, sentences.keys.shape[1]) if config.constrained else limits.longest + 1
-    limits = replace(limits, least=max(limits.least, ILLEGAL / 2))  # what may not follow is improbable, but not impossible
+    limits = replace(limits, least=max(limits.least, ILLEGAL / 2))  # illegal symbols are improbable, but not impossible
     search = Search(network, sentences, Hypotheses(len(heads), limits, longest, heads.device))
     reach = Reach(heads + longest, torch.full_like(heads, -1)) if config.contiguous else limits.reach
     if len(heads) and reach is not None:
@@ -110,13 +110,13 @@ def generate(network: Network, sentences: Sentences, sequences: Sequences, heads
 
 @dataclass(frozen=True, slots=True)
 class Runs:
-    """S sequences of each of H heads: elements that are given, then all next units, of which any number may follow."""
+    """S sequences of each of H heads: given elements, then all units after them, of which any number may be taken."""
 
-    heads: Tensor  # (H,) their numbers
+    heads: Tensor  # (H,) indices of heads
     sequences: Sequences  # H * S
-    units: Tensor  # (H, S, L) also beyond the end of the sentence
-    given: Tensor  # (H, S) the place of the last one that is given
-    log: Tensor  # (H, S) log probability of what is given, -inf: there is no such sequence
+    units: Tensor  # (H, S, L) may run past the end of the sentence
+    given: Tensor  # (H, S) the index of the last one given
+    log: Tensor  # (H, S) log probability of those given, -inf: no sequence
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +126,9 @@ class Search:
     best: Hypotheses
 
     def by_beams(self, sequences: Sequences, heads: Tensor) -> None:
-        """At each head the `beam` likeliest unfinished sequences are continued. Heads without any left drop out.
+        """Continues the `beam` likeliest unfinished sequences of each head. Heads without any drop out.
 
-        A label finishes a sequence, or an end symbol where there is one: then everything else continues it.
+        A label finishes a sequence; if there is an end symbol, only that does, and everything else continues it.
         """
         network, sentences, best, labels = self.network, self.sentences, self.best, self.network.labels
         constrained, beam, device = network.settings.constrained, best.limits.beam, heads.device
@@ -138,7 +138,7 @@ class Search:
         active = torch.arange(len(heads), device=device)  # (A,) heads that still have unfinished sequences
         sequences = sequences.repeated(beam)  # A * beam from here on
         history = heads[:, None, None].expand(-1, beam, best.longest).clone()  # (A, beam, L)
-        alive = torch.where(number == 0, 0.0, NONE).expand(len(heads), -1)  # (A, beam) at first all beams are alike
+        alive = torch.where(number == 0, 0.0, NONE).expand(len(heads), -1)  # (A, beam) at first all beams are equal
         cache = network.decoder.cache(len(sequences), best.longest, sentences.inputs)
         for step in range(best.longest):
             first, last = history[..., 0].flatten(), history[..., step].view(-1, 1)  # (A * beam,) and (A * beam, 1)
@@ -155,7 +155,7 @@ class Search:
             parent = chosen // choices  # (A, beam)
             history = history.gather(1, parent[..., None].expand_as(history))
             history[..., step + 1] = chosen % choices + skipped - network.first_unit
-            left = (alive > NONE).any(1).nonzero()[:, 0]  # (A',) the one wait of a step
+            left = (alive > NONE).any(1).nonzero()[:, 0]  # (A',) the only wait for the device in a step
             if not len(left):
                 break
             cache = cache.index_select(2, (left[:, None] * beam + parent[left]).flatten())
@@ -163,18 +163,18 @@ class Search:
             active, alive, history = active[left], alive[left], history[left]
 
     def in_passes(self, sequences: Sequences, heads: Tensor, reach: Reach) -> None:
-        """Contiguous entities in one pass, and discontinuous ones in one more for each gap, where there may be any."""
+        """Scores contiguous entities in one pass, and discontinuous ones, if possible, in one more pass per gap."""
         farthest = int((torch.maximum(reach.contiguous, reach.discontinuous - 2) - heads).max())  # the host waits
         steps = max(1, min(self.best.longest, self.network.settings.farthest or self.best.longest, farthest + 1))
         number, given = torch.arange(len(heads), device=heads.device), torch.zeros_like(heads)[:, None]
         units = heads[:, None, None] + torch.arange(self.best.longest, device=heads.device)  # (H, 1, L)
-        going_on = self._score(Runs(number, sequences, units, given, given.float()), steps, reach.contiguous)
-        split = (reach.discontinuous >= heads + 2).nonzero()[:, 0]  # (G,) room for a gap and a unit behind it
+        continuing = self._score(Runs(number, sequences, units, given, given.float()), steps, reach.contiguous)
+        split = (reach.discontinuous >= heads + 2).nonzero()[:, 0]  # (G,) room for a gap and a unit after it
         runs = Runs(split, sequences[split], units[split], given[split], given[split].float())
-        self._over_gaps(runs, going_on[split], reach.discontinuous[split])
+        self._over_gaps(runs, continuing[split], reach.discontinuous[split])
 
     def _score(self, runs: Runs, steps: int, reach: Tensor) -> Tensor:
-        """Adds every entity that ends with one of the first `steps` elements of a run, from the last given one to the reach (H,).
+        """Adds every entity that ends at one of the first `steps` elements of a run, from the last one given to the reach (H,).
 
         Returns the log probabilities of continuing with each unit instead: (H, S, T, U).
         """
@@ -187,38 +187,38 @@ class Search:
         log = log.view(count, per_head, steps, -1)
         units = log[..., network.first_unit :]  # (H, S, T, U)
         following = units[..., :-1, :].gather(3, real[..., 1:steps, None])[..., 0]  # (H, S, T - 1)
-        following = following.masked_fill(number[:-1] < runs.given[..., None], 0.0)  # what is given counts already
+        following = following.masked_fill(number[:-1] < runs.given[..., None], 0.0)  # elements given are already in `log`
         before = runs.log[..., None] + functional.pad(following.cumsum(2), (1, 0))  # (H, S, T)
         length = sentences.lengths[runs.sequences.sentence].view(count, per_head, 1)
         before = before.masked_fill((last >= length) | (number < runs.given[..., None]), NONE)
         ends = before.masked_fill(last > reach[:, None, None], NONE)
         labelled = (ends[..., None] + log[..., : network.labels]).flatten(1, 2)  # (H, S * T, labels)
-        spelt = real[:, :, None].expand(-1, -1, steps, -1).flatten(1, 2)  # (H, S * T, L)
-        self.best.add(runs.heads, labelled, (number + 1).repeat(per_head), spelt)
+        sequences = real[:, :, None].expand(-1, -1, steps, -1).flatten(1, 2)  # (H, S * T, L)
+        self.best.add(runs.heads, labelled, (number + 1).repeat(per_head), sequences)
         return before[..., None] + units
 
-    def _over_gaps(self, runs: Runs, going_on: Tensor, reach: Tensor) -> None:
-        """From one run of each head and the log probabilities of going on (H, 1, T, U): the likeliest ways over a gap, `beam` of
-        each head, become runs of their own; so on from these, within the reach (H,).
+    def _over_gaps(self, runs: Runs, continuing: Tensor, reach: Tensor) -> None:
+        """From one run per head and the log probabilities of continuing it (H, 1, T, U): the `beam` likeliest jumps over a gap of
+        each head become runs of their own, which are continued in turn, within the reach (H,).
         """
         one_each, longest = runs.sequences, self.best.longest
-        unit = torch.arange(going_on.shape[3], device=reach.device)
+        unit = torch.arange(continuing.shape[3], device=reach.device)
         while len(reach):
-            steps, units = going_on.shape[2:]
+            steps, units = continuing.shape[2:]
             jumps = (unit > runs.units[..., :steps, None] + 1) & (unit <= reach[:, None, None, None])  # (H, S, T, U)
             if steps == longest:
-                jumps[:, :, -1] = False  # there is no room for one more
-            likely = going_on.masked_fill(~jumps, NONE).flatten(1)  # (H, S * T * U)
+                jumps[:, :, -1] = False  # no room for one more
+            likely = continuing.masked_fill(~jumps, NONE).flatten(1)  # (H, S * T * U)
             log, chosen = likely.topk(min(self.best.limits.beam, likely.shape[1]))  # (H, S') each
             log = log.masked_fill(self.best.hopeless(runs.heads, log), NONE)
-            left = (log > NONE).any(1).nonzero()[:, 0]  # (H',) the host waits for how many
+            left = (log > NONE).any(1).nonzero()[:, 0]  # (H',) the host waits for their number
             if not len(left):
                 return
             log, chosen, reach, one_each = log[left], chosen[left], reach[left], one_each[left]
             parent, place, landed = chosen // (steps * units), chosen // units % steps, chosen % units  # (H', S') each
-            number = torch.arange(longest, device=reach.device) - place[..., None] - 1  # (H', S', L) from the landing on
+            number = torch.arange(longest, device=reach.device) - place[..., None] - 1  # (H', S', L) from the unit landed on
             kept = runs.units[left].gather(1, parent[..., None].expand(-1, -1, longest))
             sequences = one_each.packed().repeated(chosen.shape[1])  # few heads have gaps: the grid of all would be mostly empty
             runs = Runs(runs.heads[left], sequences, torch.where(number < 0, kept, landed[..., None] + number), place + 1, log)
-            farthest = torch.where(log > NONE, runs.given + reach[:, None] - landed, 0)  # (H', S') the last place within reach
-            going_on = self._score(runs, min(int(farthest.max()) + 1, longest), reach)
+            farthest = torch.where(log > NONE, runs.given + reach[:, None] - landed, 0)  # (H', S') the last index within reach
+            continuing = self._score(runs, min(int(farthest.max()) + 1, longest), reach)

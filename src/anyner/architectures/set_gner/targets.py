@@ -1,4 +1,4 @@
-"""What the decoder learns to generate, and what the detector learns of every unit. On the host: nothing waits for the device."""
+"""Targets of the decoder and the detector, made on the host so that nothing waits for the device."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Floats = NDArray[np.float32]
 
 IGNORED = -100
 NO_ENTITY, FRAGMENT, END = 0, 1, 2
-"""Symbols behind the labels: the answer of a unit outside all entities, that of a unit inside some entity that begins none, and
-the end symbol where sequences are not constrained. The units of the sentence are the symbols from `Config.symbols` on."""
+"""Symbols after the labels: the answer of a unit outside all entities, that of a unit that is inside an entity but starts none,
+and the end symbol if sequences are not constrained. The sentence's units are the symbols from `Config.symbols` on."""
 
 
 @dataclass(frozen=True, slots=True)
 class SequenceTargets:
-    """N sequences in the order of their sentences: what the decoder reads, and the symbol that should follow each element.
+    """N sequences sorted by sentence: decoder inputs, and the symbol that should follow each element.
 
-    Inputs are units by their number in the sentence; where labels are read, too, these are below zero: their symbol minus
+    Inputs are indices of units in the sentence. If labels are inputs, too, they are negative: their symbol minus
     `Config.symbols`, so that one table holds both.
     """
 
@@ -36,15 +36,15 @@ class SequenceTargets:
 @dataclass(frozen=True, slots=True)
 class Targets:
     entities: SequenceTargets
-    """One for each entity: its units, then its label."""
+    """One per entity: its units, then its label."""
     others: SequenceTargets
-    """One for each unit that begins no entity: "fragment" or "no entity". Short, so a group of its own."""
-    occurrences: Integers  # (B, U) entities that begin at a unit, clipped
-    parts: Floats  # (B, U, 3) whether a unit begins, ends, belongs to some entity
+    """One per unit that starts no entity: "fragment" or "no entity". Short, so a group of its own."""
+    occurrences: Integers  # (B, U) number of entities that start at a unit, clipped
+    parts: Floats  # (B, U, 3) whether a unit starts, ends, belongs to an entity
 
 
 def targets_of(entities: UnitEntities, lengths: Sequence[int], labels: int, config: Config) -> Targets:
-    """The targets of sentences of so many units."""
+    """The targets of sentences with `lengths` units."""
     assert config.most_at_one_word is not None, "the settings were not fitted to a corpus"
     symbols = config.symbols(labels)
     shape, sizes = (len(lengths), max(lengths)), np.diff(entities.offsets)
@@ -65,7 +65,7 @@ def targets_of(entities: UnitEntities, lengths: Sequence[int], labels: int, conf
 def _sequences(
     sentence: Integers, units: Integers, sizes: Integers, answers: Integers, *, symbols: int, end: int | None
 ) -> SequenceTargets:
-    """So many (N,) of the units (W,) each, then an answer (N,), then the end symbol if there is one."""
+    """Sequences of `sizes` (N,) of the units (W,) each, then an answer (N,), then the end symbol if there is one."""
     number, more = np.arange(len(sizes)), 1 if end is None else 2
     place = np.arange(sizes.max(initial=1) + more)
     elements = np.zeros((len(sizes), len(place)), dtype=np.int64)

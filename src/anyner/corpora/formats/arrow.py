@@ -1,4 +1,4 @@
-"""Tables of Hugging Face `datasets`: Parquet files, and folders that `save_to_disk` wrote. Needs pyarrow, not `datasets`.
+"""Tables of Hugging Face `datasets`: Parquet files, and folders written by `save_to_disk`. Needs pyarrow, not `datasets`.
 
 `parquet` and `datasets` have the columns of `jsonl`; `parquet-tags` has `tokens` and `ner_tags`. All are read in either form.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _ROWS = 1000
 _METADATA = b"huggingface"
 _LARGEST, _LARGEST_RATIO = 1_000_000_000, 20
-"""As for packed files: a table may be so many bytes, or so many times the file, if that is more."""
+"""Maximum unpacked size: bytes, or a multiple of the file's size if that is more."""
 _STATE, _INFO = "state.json", "dataset_info.json"
 
 
@@ -47,11 +47,11 @@ def _documents(path: Path, batches: Iterator[pa.RecordBatch], log: ProblemLog) -
 
 
 def _records(path: Path, batches: Iterator[pa.RecordBatch], log: ProblemLog) -> Iterator[Document | TaggedDocument]:
-    """A document a row; the place of a problem is the number of the row."""
+    """One document a row; the line of a problem is the row number."""
     reader: TagReader | None = None
     row = 0
     for batch in batches:
-        batch.validate(full=True)  # a damaged file would read outside of its memory
+        batch.validate(full=True)  # a damaged file could cause reads outside its memory
         reader = reader or TagReader(path, log, _tag_names(batch.schema))
         for item in batch.to_pylist():
             row += 1
@@ -60,7 +60,7 @@ def _records(path: Path, batches: Iterator[pa.RecordBatch], log: ProblemLog) -> 
 
 
 def _tag_names(schema: pa.Schema) -> tuple[str, ...]:
-    """The names of the tags' numbers, which `datasets` puts into the metadata of a table."""
+    """The names of the tag numbers, which `datasets` stores in the metadata of a table."""
     try:
         features = json.loads((schema.metadata or {}).get(_METADATA, b"null"))["info"]["features"]
     except (ValueError, RecursionError, TypeError, KeyError):
@@ -80,7 +80,7 @@ def _parquet_batches(path: Path) -> Iterator[pa.RecordBatch]:
 
 def _folder_documents(path: Path, log: ProblemLog) -> Iterator[Document]:
     if not path.is_dir():
-        raise AnynerError(f"{path}: is a file, but format datasets is a folder that save_to_disk wrote")
+        raise AnynerError(f"{path}: is a file, but format datasets is a folder written by save_to_disk")
     return _documents(path / _STATE, _folder_batches(path), log)
 
 
@@ -91,7 +91,7 @@ def _folder_batches(path: Path) -> Iterator[pa.RecordBatch]:
         data, unpacked = whole_bytes(file), 0
         with ipc.open_stream(BytesIO(data)) as stream:
             for batch in stream:
-                unpacked += batch.get_total_buffer_size()  # `nbytes` follows the numbers in it, which may be wrong
+                unpacked += batch.get_total_buffer_size()  # `nbytes` trusts the numbers in it, which may be wrong
                 _check_size(file, unpacked, len(data))
                 yield batch
 
@@ -214,7 +214,7 @@ PARQUET_TAGS = Format(
     _parquet_documents,
     _write_tags,
     _TAG_RULES.fit,
-    lambda *_: False,  # its columns tell a reader which of both it is
+    lambda *_: False,  # read as `parquet`: its columns tell which of the two it is
     keeps=frozenset({"ids", "words"}),
     needs="pyarrow",
 )

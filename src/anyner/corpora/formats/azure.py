@@ -1,4 +1,4 @@
-"""The labels file of Azure custom named entity recognition: entities of text files that lie beside it, in UTF-16 units."""
+"""The labels file of Azure custom named entity recognition: entities of text files beside it, in UTF-16 units."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ def _documents(path: Path, log: ProblemLog) -> Iterator[Document]:
     if not isinstance(entries, list):
         raise AnynerError(f'{file}: no "documents" in its "assets"')
     if (unit := project.get(UNIT_KEY, UNIT)) != UNIT:
-        raise AnynerError(f'{file}: "{UNIT_KEY}" is {shown(unit)}: only {UNIT} is read')
+        raise AnynerError(f'{file}: "{UNIT_KEY}": expected {UNIT}, got {shown(unit)}')
     for number, entry in enumerate(entries, 1):
         with log.dropping(number):
             yield _document(entry, file.parent, number, log)
 
 
 def _document(entry: Any, folder: Path, number: int, log: ProblemLog) -> Document:
-    """The places of the labels count from the beginning of the text, not of their region."""
+    """Offsets of labels count from the beginning of the text, not of their region."""
     name = entry.get("location") if isinstance(entry, dict) else None
     if not isinstance(name, str) or name != Path(name).name or not (folder / name).is_file():
-        raise InvalidInputError(f"document {number}: its text {shown(name)} is no file beside the labels file")
+        raise InvalidInputError(f"document {number}: text file {shown(name)} is not beside the labels file")
     text = whole_text(folder / name)
     regions = entry.get("entities") or []
     labels = [region.get("labels") for region in regions if isinstance(region, dict)] if isinstance(regions, list) else [None]
     if not all(isinstance(listed, list) for listed in labels):
-        raise InvalidInputError(f"document {number}: its entities are no list of regions with labels")
+        raise InvalidInputError(f'document {number}: "entities": expected a list of regions with labels')
     claims = claims_in_units([label for listed in labels for label in listed or ()], text, number, log)
     return annotated(Document(text, id=Path(name).stem), claims, log, in_words=False)
 

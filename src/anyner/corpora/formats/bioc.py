@@ -1,4 +1,4 @@
-"""BioC, as XML and as JSON: documents of passages, with annotations at places of the whole document."""
+"""BioC, as XML and as JSON: documents of passages, with annotations at offsets in the whole document."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from anyner.corpora.annotation import Claim, annotated, name_of, same_but_white_space
-from anyner.corpora.codeunits import Utf8Places, Utf16Places
+from anyner.corpora.codeunits import Utf8Offsets, Utf16Offsets
 from anyner.corpora.corpus import Format, ProblemLog
 from anyner.corpora.jsonfiles import Item, after_space, first_item, json_line
 from anyner.corpora.textfiles import BYTE_ORDER_MARK, chunk_writer, whole_text
@@ -24,12 +24,12 @@ _NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _DECODER = JSONDecoder()
 _LABEL_KEYS = ("type", "label")
 _IDENTIFIERS = re.compile("identifier|accession|.*id", re.IGNORECASE)
-_ESCAPED = {"\r": "&#13;"}  # a bare one is read as a line feed
+_ESCAPED = {"\r": "&#13;"}  # XML parsers read a bare one as a line feed
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A passage, or a sentence where the text is in these: its place in the count of the file, and in the text here."""
+    """A passage, or a sentence if the text is in sentences: its offset in the file, and where it begins in our text."""
 
     offset: int
     text: str
@@ -37,30 +37,30 @@ class _Part:
 
 
 _Annotation = tuple[Any, list[_Part]]
-"""With the parts that it can be in."""
+"""An annotation, and the parts that it can be in."""
 _COUNTS = ("characters", "UTF-8 bytes", "UTF-16 units")
-"""What offsets may count. The definition of BioC says bytes; most files have characters."""
+"""Possible units of offsets. BioC specifies bytes; most files use characters."""
 
 
 @lru_cache(maxsize=1000)
 def _converter(count: str, text: str) -> Callable[[int], int | None]:
-    """From places counted so to characters of the text. All annotations of a passage ask for the same."""
+    """Converts offsets in this unit to characters of the text; cached for all annotations of a passage."""
     if count == "characters":
         return lambda place: place
-    return Utf8Places(text).character if count == "UTF-8 bytes" else Utf16Places(text).character
+    return Utf8Offsets(text).character if count == "UTF-8 bytes" else Utf16Offsets(text).character
 
 
 @dataclass(slots=True)
 class _Reader:
-    """Puts documents together, and counts what is not read of them."""
+    """Builds documents, and counts what is not read."""
 
     log: ProblemLog
     skipped: dict[str, list[int]] = field(default_factory=dict)
 
     def document(self, item: object, line: int) -> Document:
-        """A document in the form of BioC JSON. Its text is its passages, one on a line."""
+        """The document of an object of BioC JSON. Its text is its passages, one on a line."""
         if not isinstance(item, dict):
-            raise InvalidInputError("a document is no object")
+            raise InvalidInputError("a document is not an object")
         parts: list[_Part] = []
         made: list[_Annotation] = []
         self._count("relations", len(_listed(item, "relations")), line)
@@ -75,13 +75,13 @@ class _Reader:
         return annotated(Document(text, id=name_of(item.get("id"))), claims, self.log, in_words=False)
 
     def _passage(self, passage: Any, parts: list[_Part], line: int) -> Iterator[_Annotation]:
-        """Adds the parts of a passage; the annotations in it."""
+        """Adds the parts of a passage; yields its annotations."""
         sentences = _listed(passage, "sentences")
         own: list[_Part] = []
         for piece in [passage] if _is_text(passage, "text") or not sentences else sentences:
             offset = piece.get("offset", 0) if isinstance(piece, dict) else None
             if type(offset) is not int:
-                raise InvalidInputError("a passage has no offset, a whole number")
+                raise InvalidInputError('a passage has no "offset", a whole number')
             begin = parts[-1].begin + len(parts[-1].text) + len(_separator(parts[-1].text)) if parts else 0
             own.append(_Part(offset, piece["text"] if _is_text(piece, "text") else "", begin))
             parts.append(own[-1])
@@ -90,7 +90,7 @@ class _Reader:
             yield from ((annotation, own) for annotation in _listed(piece, "annotations"))
 
     def _placed(self, made: list[_Annotation], text: str, line: int) -> list[Claim]:
-        """The annotations in characters of the text, counted in the way that agrees with their copies of it."""
+        """The annotations in characters of the text, in the unit that agrees best with their own texts."""
         ways = {}
         for count in _COUNTS[:1] if text.isascii() else _COUNTS:
             ways[count] = [_claim(annotation, parts, count, line) for annotation, parts in made]
@@ -103,13 +103,13 @@ class _Reader:
         if number:
             self.skipped.setdefault(kind, []).extend([line] * number)
 
-    def tell_skipped(self) -> None:
+    def log_skipped(self) -> None:
         for kind, lines in self.skipped.items():
             self.log.dropped(lines[0], f"{kind} are not read: {len(lines)} skipped")
 
 
 def _claim(annotation: Any, parts: list[_Part], count: str, line: int) -> Claim:
-    """An annotation, moved to where the part of the text that it is in stands."""
+    """An annotation with its offsets moved to where its part begins in the text."""
     infons = _infons(annotation)
     label = next((infons[key] for key in _LABEL_KEYS if infons.get(key)), None)
     fragments: list[Any] = []
@@ -128,7 +128,7 @@ def _fragment(start: int, end: int, parts: list[_Part], count: str) -> tuple[int
         begin, stop = convert(start - part.offset), convert(end - part.offset)
         if begin is not None and stop is not None and 0 <= begin < len(part.text):
             return part.begin + begin, part.begin + stop
-    return -1, -1  # in no part: told as out of range
+    return -1, -1  # in no part: reported as out of range
 
 
 def _agrees(claim: Claim, text: str) -> bool:
@@ -139,7 +139,7 @@ def _agrees(claim: Claim, text: str) -> bool:
 
 
 def _separator(passage: str) -> str:
-    """What stands between a passage and the next."""
+    """What separates a passage from the next."""
     return "" if passage[-1:].isspace() else "\n"
 
 
@@ -162,16 +162,16 @@ def _json_documents(path: Path, log: ProblemLog) -> Iterator[Document]:
     text = whole_text(path).removeprefix(BYTE_ORDER_MARK)
     for content in _values(text, path):
         for collection in content if isinstance(content, list) else [content]:
-            # a collection, what the PubTator service answers with, or a document alone
-            alone = [collection] if _listed(collection, "passages") else []
-            for number, item in enumerate(_listed(collection, "documents") or _listed(collection, "PubTator3") or alone, 1):
+            # a collection, an answer of the PubTator service, or a single document
+            single = [collection] if _listed(collection, "passages") else []
+            for number, item in enumerate(_listed(collection, "documents") or _listed(collection, "PubTator3") or single, 1):
                 with log.dropping(number):
                     yield reader.document(item, number)
-    reader.tell_skipped()
+    reader.log_skipped()
 
 
 def _values(text: str, path: Path) -> Iterator[Any]:
-    """The values of a file, which may have several after each other."""
+    """The JSON values of a file, which may have several in a row."""
     place, end = 0, len(text.rstrip())
     while place < end:
         try:
@@ -187,7 +187,7 @@ def _xml_documents(path: Path, log: ProblemLog) -> Iterator[Document]:
     for element in elements(path, "document", log):
         with log.dropping(element.line):
             yield reader.document(_item_of(element), element.line)
-    reader.tell_skipped()
+    reader.log_skipped()
 
 
 def _item_of(element: Element) -> Item:
@@ -218,7 +218,7 @@ def _xml_chunks(documents: Iterable[Document]) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    from xml.sax.saxutils import escape  # brings the network modules of Python with it
+    from xml.sax.saxutils import escape  # imported late: it loads Python's network modules
 
     return escape(text, _ESCAPED)
 
@@ -247,7 +247,7 @@ def _item(document: Document) -> Item:
 
 def _xml_trouble(text: str) -> str | None:
     found = _NOT_IN_XML.search(text)
-    return f"holds the character U+{ord(found[0]):04X}, which XML cannot" if found else None
+    return f"holds the character U+{ord(found[0]):04X}, which XML cannot hold" if found else None
 
 
 def _fit_xml(document: Document, log: ProblemLog) -> Document:

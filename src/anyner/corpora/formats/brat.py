@@ -32,11 +32,11 @@ def _documents(path: Path, log: ProblemLog) -> Iterator[Document]:
     for folder in sorted(path.iterdir()):
         if folder.is_dir() and any(folder.glob("*.ann")):
             log.file = str(folder)
-            log.dropped(0, "subfolders are not read: read them one by one")
+            log.dropped(0, "subfolders are not read: read each on its own")
 
 
 def _natural_order(path: Path) -> tuple[list[str | int], str]:
-    """By name, with numbers as numbers: report-9 comes before report-10."""
+    """Sort key by name with numeric parts as numbers: report-9 comes before report-10."""
     parts = re.split(r"([0-9]+)", path.name)
     return [int(part[:18]) if place % 2 else part for place, part in enumerate(parts)], path.name
 
@@ -46,13 +46,13 @@ def _pair(stem: Path, log: ProblemLog) -> Iterator[Document]:
     texts, annotations = stem.with_name(stem.name + ".txt"), stem.with_name(stem.name + ".ann")
     log.file = str(annotations)
     if not texts.exists():
-        log.dropped(1, f"there is no {texts.name} beside it")
+        log.dropped(1, f"no file {texts.name} beside it")
         return
     claims = []
     if annotations.exists():
         claims = _claims(annotations, log)
     else:
-        log.kept(1, f"there is no such file beside {texts.name}: read without entities")
+        log.kept(1, f"no such file beside {texts.name}: read without entities")
     text = _text_that_fits(whole_text(texts), claims, log)
     yield annotated(Document(text, id=stem.name), claims, log, in_words=False)
 
@@ -76,9 +76,9 @@ def _claims(path: Path, log: ProblemLog) -> list[Claim]:
 
 
 def _text_that_fits(raw: str, claims: list[Claim], log: ProblemLog) -> str:
-    """The text as the offsets count it: some tools count a byte order mark or carriage returns, some do not."""
+    """The text that the offsets fit: some tools count a byte order mark or carriage returns, some do not."""
     plain = raw.removeprefix(BYTE_ORDER_MARK)
-    ways = {plain: "", raw: "the byte order mark", plain.replace("\r\n", "\n"): "line ends of one character"}
+    ways = {plain: "", raw: "the byte order mark", plain.replace("\r\n", "\n"): "line ends as one character"}
     text = max(ways, key=lambda way: sum(_agrees(claim, way) for claim in claims)) if len(ways) > 1 else plain
     if text != plain:
         log.kept(1, f"the offsets count {ways[text]}: the text is read that way")
@@ -108,7 +108,7 @@ def _annotations(document: Document) -> Iterator[str]:
 
 
 def _within_lines(entity: Entity, text: str) -> Fragments:
-    """The fragments cut at line breaks, as brat wants them; a reader joins them again over the white space."""
+    """The fragments cut at line breaks, as brat requires; readers merge them again."""
     return tuple(
         (begin + piece.start(), begin + piece.end())
         for begin, end in entity.fragments
@@ -124,14 +124,14 @@ def _fit(document: Document, log: ProblemLog) -> Document:
         if entity.label.split() != [entity.label]:
             log.dropped(0, f"{name}: its label holds white space")
         elif not fragments:
-            log.dropped(0, f"{name}: it is only line breaks")
+            log.dropped(0, f"{name}: it consists of line breaks only")
         else:
             claims.append(Claim(0, entity.label, fragments, entity.score))
     fitted = annotated(replace(document, entities=()), claims, log, in_words=False)
     known = {entity.key for entity in document.entities}
     for entity in fitted.entities:
         if entity.key not in known:
-            log.kept(0, f"entity {shown(entity.label)} {shown(entity.text)}: a line break at its edge")
+            log.kept(0, f"entity {shown(entity.label)} {shown(entity.text)}: line breaks at its edges are cut off")
     return fitted
 
 

@@ -23,17 +23,17 @@ _RUN_OF_BLANKS = re.compile(" +")
 _RANGE = re.compile(r"\d+[-.]\d+")
 _LABEL = re.compile(r"(?![BIESMLUW]-)[^\W\d_][\w-]+")
 _MOST_LABELS = 100
-"""Of tags without prefixes; more of them are words."""
+"""Maximum number of labels in tags without prefixes; a column with more holds words."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """What only all lines of a file show."""
+    """Layout of a file, detected from all of its lines."""
 
     numbered: bool
     """The first column counts the words of a sentence, as in CoNLL-U: words are in the second one."""
     plain_tags: bool
-    """Tags are labels without a prefix such as B-: neighbouring words with one label are an entity."""
+    """Tags are labels without a prefix such as B-: adjacent words with the same label are one entity."""
 
     @classmethod
     def of(cls, lines: Iterable[tuple[int, str]]) -> _Layout:
@@ -57,7 +57,7 @@ def _documents(path: Path, log: ProblemLog) -> Iterator[Document]:
     lines = list(numbered_lines(path))
     layout = _Layout.of(lines)
     if layout.plain_tags:
-        log.kept(1, "its tags have no prefix such as B-: neighbouring words with one tag are read as one entity")
+        log.kept(1, "tags have no prefix such as B-: adjacent words with the same tag are read as one entity")
     sentences = list(_sentences(path, lines, layout, log))
     if sentences and not any(any(sentence.tags) for sentence in sentences):
         raise AnynerError(f"{log.found[0]}; no line ends in a tag such as O or B-PER")
@@ -83,7 +83,7 @@ def _sentences(path: Path, lines: Iterable[tuple[int, str]], layout: _Layout, lo
 
 
 def _columns(text: str) -> list[str]:
-    """The columns of a line, by tabs where it has one: a word may then hold blanks."""
+    """The columns of a line, separated by tabs if it has any: words may then contain spaces."""
     text = text.rstrip(_BLANKS)
     return [column.strip(" ") for column in text.split("\t")] if "\t" in text else _RUN_OF_BLANKS.split(text.lstrip(" "))
 
@@ -91,7 +91,7 @@ def _columns(text: str) -> list[str]:
 def _tagged(columns: list[str], layout: _Layout, line: int, log: ProblemLog) -> list[tuple[int, str, str]]:
     """Line, word and tag, if the line has a word."""
     if layout.numbered and _RANGE.fullmatch(columns[0]):
-        return []  # what the words of the next lines are together, or a word that the text does not have
+        return []  # a multiword token whose words follow, or an empty node
     word, tag = columns[1 if layout.numbered and columns[0] not in _COMMENTS else 0], columns[-1]
     if layout.plain_tags and word not in _COMMENTS and _LABEL.fullmatch(tag):
         tag = f"I-{tag}"
@@ -118,9 +118,9 @@ def _blocks(documents: Iterable[Document]) -> Iterator[str]:
 
 
 def _starts(previous: Document | None, document: Document, started: bool) -> bool:
-    """Whether a -DOCSTART- is due: the document does not follow the one before it.
+    """Whether to write a -DOCSTART-: the document does not continue the previous one.
 
-    Behind the first of them every sentence that belongs to no larger document needs its own: it would be read as a part.
+    After the first of them, every sentence without a `doc` needs its own, or it would be read as part of a document.
     """
     if document.doc is None:
         return started
@@ -133,7 +133,7 @@ def _word_trouble(word: str) -> str | None:
     if any(mark in word for mark in "\t\r\n"):
         return "holds a tab or a line break"
     if word.strip(" ") != word:
-        return "begins or ends with a blank"
+        return "begins or ends with a space"
     return "starts a document in this format" if word == _DOCUMENT_START else None
 
 

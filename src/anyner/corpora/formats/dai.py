@@ -22,7 +22,7 @@ def _documents(path: Path, log: ProblemLog) -> Iterator[Document]:
     for (line, text), entities in _blocks(path, log):
         words = text.split(" ")
         if "" in words:
-            log.dropped(line, f"word {words.index('')} is empty (two blanks in a row?)")
+            log.dropped(line, f"word {words.index('')} is empty (two spaces in a row?)")
         else:
             yield annotated(Document.from_words(words), _claims(*entities, log), log, in_words=True)
 
@@ -40,7 +40,7 @@ def _blocks(path: Path, log: ProblemLog) -> Iterator[tuple[tuple[int, str], tupl
             yield (place + 1, sentence), (place + 2, entities)
             place += 3
         elif not entities:
-            log.kept(place + 2, "one blank line after a sentence instead of an empty entity line and a blank one")
+            log.kept(place + 2, "one blank line after a sentence: expected an empty entity line and a blank line")
             yield (place + 1, sentence), (place + 2, "")
             place += 2
         else:
@@ -53,9 +53,9 @@ def _claims(line: int, entities: str, log: ProblemLog) -> Iterator[Claim]:
         match = _ENTITY.fullmatch(entry.strip(_BLANKS))
         places = [int(place) for place in match[1].split(",")] if match else []
         if match is None or len(places) % 2:
-            log.dropped(line, f"entity {shown(entry)} is not pairs of first and last words and a label")
+            log.dropped(line, f"entity {shown(entry)}: expected pairs of first and last word, then a label")
             continue
-        # Unlike all else here, the last word of a pair belongs to the entity.
+        # In this format the last word of a pair is inclusive.
         yield Claim(line, match[2], [(a, b + 1) for a, b in zip(places[::2], places[1::2], strict=True)])
 
 
@@ -68,7 +68,7 @@ def _block(document: Document) -> str:
 
 
 def _word_trouble(word: str) -> str | None:
-    return "holds a blank, tab or line break" if any(mark in word for mark in " \t\r\n") else None
+    return "holds a space, tab or line break" if any(mark in word for mark in " \t\r\n") else None
 
 
 def _label_trouble(label: str) -> str | None:
@@ -76,7 +76,7 @@ def _label_trouble(label: str) -> str | None:
 
 
 def _recognises(_: Path, head: str) -> bool:
-    """Whether some sentence in the head has entities: without any, this is a text like every other."""
+    """Whether some sentence in the head has entities: without any, it could be any text."""
     lines = [line.strip(_BLANKS) for line in head.split("\n")]
     triples = zip(lines, lines[1:], [*lines[2:], ""], strict=False)
     return any(before and not after and _SURE_ENTITIES.fullmatch(line) for before, line, after in triples)

@@ -1,4 +1,4 @@
-"""doccano: JSON lines with `label` triples, or with `entities` and `relations`. Reading is that of `jsonl`."""
+"""doccano: JSON lines with `label` triples, or with `entities` and `relations`. Read like `jsonl`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _item(document: Document) -> Item:
 
 
 def _item_with_relations(document: Document) -> Item:
-    """A discontinuous entity is an entity for each fragment; relations lead from each to the next."""
+    """A discontinuous entity becomes an entity for each fragment, with relations from each to the next."""
     entities: list[Item] = []
     relations: list[Item] = []
     for entity in document.entities:
@@ -43,7 +43,7 @@ def _recognises(_: Path, head: str) -> bool:
 
 
 def _has_triples(first: FirstItem) -> bool:
-    """A list of strings under `labels` is the labels annotated in a document of `jsonl`."""
+    """Whether `labels` lists triples; a list of strings names the annotated labels of a `jsonl` document."""
     labels = first.item.get("labels")
     return isinstance(labels, list) and not (labels and all(isinstance(label, str) for label in labels))
 

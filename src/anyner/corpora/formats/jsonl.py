@@ -23,17 +23,17 @@ from anyner.errors import InvalidInputError
 
 _ENTITY_KEYS = ("entities", "spans", "label", "labels")
 _OTHER_ANNOTATION = ("ents", "ner", nertags.KEY, "tags", "iob", "annotations")
-"""Keys in which other tools store entities that are not read here: reported, not dropped silently."""
+"""Keys under which other tools store entities: not read, but reported."""
 _ANNOTATION = frozenset((*_ENTITY_KEYS, *_OTHER_ANNOTATION, "relations", "answer"))
 _READ = frozenset(("id", "text", "tokens", "words", "doc", "sentence", "before", "after", "coverage", "unknown"))
 _LABEL_KEYS = ("label", "entity_group", "type")
-"""Keys of an entity's label: ours, that of transformers pipelines, that of many corpora. The first wins."""
+"""Keys of an entity's label: ours, that of transformers pipelines, that of many corpora. The first one present wins."""
 _NOT_GOLD = ("reject", "ignore")
-"""Answers of Prodigy: the annotator said that the spans are wrong, or did not judge them."""
+"""Answers in Prodigy: the annotator rejected the spans or skipped them."""
 
 
 def documents_of(path: Path, log: ProblemLog) -> Iterator[Document]:
-    """The documents of JSON lines, of our own or of another tool's."""
+    """The documents of JSON lines, in our form or that of another tool."""
     return tags_to_entities(list(_records(path, log)), log)
 
 
@@ -50,7 +50,7 @@ def _records(path: Path, log: ProblemLog) -> Iterator[Document | TaggedDocument]
 
 
 def texts_of(path: Path, log: ProblemLog, position: Position) -> Iterator[Document]:
-    """The documents of JSON lines without their entities, one by one, whatever became of those."""
+    """Streams the documents of JSON lines without their entities, which are ignored."""
     reader = TagReader(path, log)
     for line, text in numbered_lines(path, position, log.dropped):
         if not text.strip():
@@ -64,7 +64,7 @@ def texts_of(path: Path, log: ProblemLog, position: Position) -> Iterator[Docume
 def _with_meta(
     document: Document | TaggedDocument, item: dict[str, Any], line: int, log: ProblemLog
 ) -> Document | TaggedDocument:
-    """With the keys that nothing here reads, but for those that begin with an underscore, which are private to other tools."""
+    """Adds all unread keys as `meta`, except those that begin with an underscore, which are private to other tools."""
     meta = {key: value for key, value in item.items() if key not in _READ | _ANNOTATION and not key.startswith("_")}
     if not meta:
         return document
@@ -96,21 +96,21 @@ def document_of(item: dict[str, Any], line: int, log: ProblemLog, reader: TagRea
         bare = Document(text, words=_prodigy_words(tokens) if words is None else words)
         in_words = False
     elif isinstance(text, str) and tags is None:
-        raise InvalidInputError('both "text" and "tokens": it is unclear which of them the fragments count')
+        raise InvalidInputError('both "text" and "tokens": it is unclear which of them the fragments refer to')
     elif _are_strings(tokens):
         bare = Document.from_words(tokens)
         in_words = True
     else:
-        raise InvalidInputError('neither "text", a string, nor "tokens", a list of strings')
+        raise InvalidInputError('expected "text", a string, or "tokens", a list of strings')
     bare = replace(bare, **_fields(item, line, log))
     if tags is not None:
-        _tell_unread(item, nertags.KEY, _OTHER_ANNOTATION, line, log)
+        _log_unread(item, nertags.KEY, _OTHER_ANNOTATION, line, log)
         return reader.tagged(bare, tags, line)
     return annotated(bare, _claims(item, line, log, in_words), log, in_words=in_words)
 
 
 def _words(item: dict[str, Any], line: int, log: ProblemLog) -> Any:
-    """The boundaries of words; a list of something else is another tool's key."""
+    """Word boundaries; a list of anything else is a key of another tool."""
     words = item.get("words")
     if words is None or (isinstance(words, list) and all(isinstance(word, list) for word in words)):
         return words
@@ -119,14 +119,14 @@ def _words(item: dict[str, Any], line: int, log: ProblemLog) -> Any:
 
 
 def _prodigy_words(tokens: object) -> Any:
-    """The boundaries of tokens that are objects beside a text."""
+    """Boundaries of tokens that are objects beside a text."""
     if not isinstance(tokens, list) or not all(isinstance(token, dict) for token in tokens):
         return None
     return [(token.get("start"), token.get("end")) for token in tokens]
 
 
 def _tags_of_tokens(item: dict[str, Any]) -> object:
-    """The tags of a record with tokens, unless another key lists entities. Strings are none: WikiANN has `spans` of them."""
+    """The tags of a record with tokens, unless another key lists entities. Strings are not entities: `spans` of WikiANN."""
     has_entities = any(isinstance(item.get(key), list) and not _are_strings(item[key]) for key in _ENTITY_KEYS)
     return item.get(nertags.KEY) if _are_strings(item.get("tokens")) and not has_entities else None
 
@@ -157,11 +157,11 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], Callable[[Any], Any]]] = {
     "after": (_is_text, str),
     "labels": (lambda value: _are_strings(value) and all(is_unicode(label) and label.strip() for label in value), frozenset),
 }
-"""Optional keys: whether a value is well formed, and what a document has for it."""
+"""Optional keys: a check of the value, and its conversion."""
 
 
 def _fields(item: dict[str, Any], line: int, log: ProblemLog) -> dict[str, Any]:
-    """The optional keys that are well formed; each of the others is a problem and is left out."""
+    """The valid optional keys; each invalid one is reported and left out."""
     fields: dict[str, Any] = {}
     for key, (is_good, converted) in _FIELDS.items():
         value = item.get(key)
@@ -170,12 +170,12 @@ def _fields(item: dict[str, Any], line: int, log: ProblemLog) -> dict[str, Any]:
         if is_good(value):
             fields[key] = converted(value)
         else:
-            log.kept(line, f'"{key}" is {shown(value)}, left out')
+            log.kept(line, f'"{key}": invalid value {shown(value)}, left out')
     return fields
 
 
 def _entity_key(item: dict[str, Any]) -> str | None:
-    """Where the entities are: ours, Prodigy's, doccano's. A list of strings under `labels` is the labels annotated."""
+    """The key of the entities: ours, Prodigy's or doccano's. A list of strings under `labels` names the annotated labels."""
     for key in _ENTITY_KEYS:
         if item.get(key) is not None:
             strings = key == "labels" and _are_strings(item[key]) and bool(item[key])
@@ -186,8 +186,8 @@ def _entity_key(item: dict[str, Any]) -> str | None:
 def _claims(item: dict[str, Any], line: int, log: ProblemLog, in_words: bool) -> Iterator[Claim]:
     key = _entity_key(item)
     entries = [] if key is None else item[key]
-    # `labels` that are no entities are told elsewhere
-    _tell_unread(item, key or _ENTITY_KEYS[0], (*_ENTITY_KEYS[:-1], *_OTHER_ANNOTATION), line, log)
+    # `labels` that are not entities are checked in `_fields`
+    _log_unread(item, key or _ENTITY_KEYS[0], (*_ENTITY_KEYS[:-1], *_OTHER_ANNOTATION), line, log)
     if not isinstance(entries, list):
         log.dropped(line, f'"{key}" is not a list')
         return
@@ -204,20 +204,20 @@ def _claims(item: dict[str, Any], line: int, log: ProblemLog, in_words: bool) ->
                 yield Claim(line, _label(entry), fragments, entry.get("score"), entry.get("text"))
             case {"start": start, "end": end} | {"start_offset": start, "end_offset": end}:
                 yield Claim(line, _label(entry), [[start, end]], entry.get("score"), entry.get("text"))
-            case [start, end, label] if not in_words:  # of words, nobody could say whether the end is included
+            case [start, end, label] if not in_words:  # with words it is unclear whether the end is inclusive
                 yield Claim(line, label, [[start, end]])
             case _:
-                log.dropped(line, f"entity {shown(entry)} is in no form known here")
+                log.dropped(line, f'entity {shown(entry)}: unknown form; expected "fragments", or "start" and "end"')
 
 
 def _links(relations: object, line: int, log: ProblemLog) -> Iterator[Link]:
-    """Those relations of doccano that join fragments of a discontinuous entity."""
+    """The relations of doccano that join fragments of a discontinuous entity."""
     for relation in relations if isinstance(relations, list) else [relations] if relations else []:
         match relation:
             case {"from_id": int() | str() as one, "to_id": int() | str() as other, "type": type_} if type_ == LINK:
                 yield one, other
             case _:
-                log.dropped(line, f'a relation is not read: only those of the type "{LINK}" are, between fragments of an entity')
+                log.dropped(line, f'a relation is not read: only those of the type "{LINK}" join fragments of an entity')
 
 
 def _region(entry: dict[str, Any]) -> Region:
@@ -230,14 +230,14 @@ def _label(entry: dict[str, Any]) -> object:
     return next((entry[key] for key in _LABEL_KEYS if entry.get(key) is not None), None)
 
 
-def _tell_unread(item: dict[str, Any], read: str, keys: Iterable[str], line: int, log: ProblemLog) -> None:
+def _log_unread(item: dict[str, Any], read: str, keys: Iterable[str], line: int, log: ProblemLog) -> None:
     for key in keys:
         if key != read and item.get(key):
             log.dropped(line, f'"{key}" is not read: entities are looked for under "{read}"')
 
 
 def record_of(document: Document) -> dict[str, Any]:
-    """The record of a document, whole."""
+    """The complete record of a document."""
     return _without_entities(document) | _context(document) | {"entities": [entity.to_json() for entity in document.entities]}
 
 
@@ -264,9 +264,9 @@ def _context(document: Document) -> dict[str, str]:
 
 
 def _line(item: dict[str, Any], document: Document, entities: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """One line, its entities one by one: where they nest deeply, their texts are far larger together than the document."""
+    """One line, entity by entity: if they nest deeply, their texts together are far larger than the document."""
     item |= _context(document)
-    # before the list stand only strings, whose quotes are escaped: the first match is the list
+    # only strings come before the list, and their quotes are escaped: the first match is the list
     opened, closed = json_line(item).split('"entities": []', 1)
     yield opened + '"entities": ['
     for number, entity in enumerate(entities):

@@ -1,8 +1,8 @@
-"""Files that are one JSON list with a document in words an item.
+"""Files that are one JSON list; each item is a document in words.
 
 `spans`, of the DiffusionNER and Locate-and-Label repositories: tokens with contiguous typed spans.
 `w2ner`, of the W2NER repository: sentences whose entities list the words they consist of.
-`gliner`, of the GLiNER repository: contiguous spans whose last word is included; its files may also have one object a line.
+`gliner`, of the GLiNER repository: contiguous spans with inclusive ends; its files may also have one object a line.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from anyner.document import Document
 
 @dataclass(frozen=True, slots=True)
 class _ItemForm:
-    """How a document is an object: under which keys it has its words and its entities, and what else, by functions."""
+    """How an object stores a document: the keys of words and entities, and functions for the rest."""
 
     words_key: str
     entities_key: str
     claim: Callable[[Any, int], Claim | None]
-    """An entity of the object, on this line; None for what is none."""
+    """Reads an entity of the object at this line; None if it is malformed."""
     expected: str
     """What an entity must have."""
     lines: bool = False
@@ -39,7 +39,7 @@ class _ItemForm:
         for line, item in numbered_items(path, log, lines=self.lines):
             words = item.get(self.words_key) if isinstance(item, dict) else None
             if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-                log.dropped(line, f'no "{self.words_key}", a list of strings')
+                log.dropped(line, f'expected "{self.words_key}", a list of strings')
                 continue
             with log.dropping(line):
                 bare = Document.from_words(words, (), **self.fields(item, line, log))
@@ -54,7 +54,7 @@ class _ItemForm:
             if claim := self.claim(entry, line):
                 yield claim
             else:
-                log.dropped(line, f"entity {shown(entry)} has no {self.expected}")
+                log.dropped(line, f"entity {shown(entry)}: expected {self.expected}")
 
 
 def _spans_fields(item: Item, line: int, log: ProblemLog) -> dict[str, str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from anyner.corpora.annotation import annotated, name_of, same_but_white_space
-from anyner.corpora.codeunits import Utf16Places
+from anyner.corpora.codeunits import Utf16Offsets
 from anyner.corpora.corpus import Format, ProblemLog
 from anyner.corpora.jsonfiles import Item, first_item, item_writer, numbered_items
 from anyner.corpora.regions import LINK, Link, Region, claims_of
@@ -18,9 +18,9 @@ from anyner.document import Document, Entity
 from anyner.errors import InvalidInputError
 
 _TASK_KEYS = {"data", "annotations", "predictions", "completions"}
-"""`completions` is what annotations were called up to version 0.8."""
+"""`completions` was the name of annotations up to version 0.8."""
 _SHORT_KEYS, _TIMES = frozenset({"annotator", "annotation_id"}), frozenset({"created_at", "updated_at"})
-"""Of JSON-MIN, an annotation with its data and its lists of regions side by side."""
+"""Keys of JSON-MIN: an annotation with its data and lists of regions in one object."""
 
 
 def _documents(path: Path, log: ProblemLog) -> Iterator[Document]:
@@ -33,7 +33,7 @@ def _documents(path: Path, log: ProblemLog) -> Iterator[Document]:
 
 
 def _in_full(task: object) -> object:
-    """An annotation of JSON-MIN as a task with one annotation; a task as it is."""
+    """An annotation of JSON-MIN as a task with one annotation; a task unchanged."""
     if not isinstance(task, dict) or "data" in task or not task.keys() >= _SHORT_KEYS:
         return task
     data = {key: value for key, value in task.items() if isinstance(value, str) and key not in _TIMES}
@@ -47,7 +47,7 @@ def _in_full(task: object) -> object:
 def _document(task: object, line: int, log: ProblemLog, skipped: dict[str, list[int]]) -> Document:
     data = task.get("data") if isinstance(task, dict) else None
     if not isinstance(task, dict) or not isinstance(data, dict):
-        raise InvalidInputError('a task has no "data", an object')
+        raise InvalidInputError('expected a task with "data", an object')
     name = name_of(data.get("id"), task.get("id"))
     shown_name = f"task {name or 'without id'}"
     results = _results(task, shown_name, line, log)
@@ -73,9 +73,9 @@ def _document(task: object, line: int, log: ProblemLog, skipped: dict[str, list[
 
 
 def _results(task: Item, name: str, line: int, log: ProblemLog) -> list[Any]:
-    """Of the annotation that counts: the ground truth, else the first that was not cancelled.
+    """The results of the ground truth, else of the first annotation that was not cancelled.
 
-    A task without the key `annotations` was never in Label Studio: it is meant for import, and its prediction counts.
+    A task without the key `annotations` was never in Label Studio: it is meant for import, and its prediction is read.
     """
     made: list[Any] = next(
         (task[key] for key in ("annotations", "completions", "predictions") if isinstance(task.get(key), list)), []
@@ -92,30 +92,30 @@ def _results(task: Item, name: str, line: int, log: ProblemLog) -> list[Any]:
 
 
 def _spans(annotation: Item) -> set[str]:
-    """What two annotators must have in common to agree, whatever Label Studio called their regions."""
+    """The spans and labels of an annotation, without the ids of regions: equal if annotators agree."""
     values = (result["value"] for result in annotation["result"] if isinstance(result, dict) and "value" in result)
     return {str([value.get(key) for key in ("start", "end", "labels")]) for value in values if isinstance(value, dict)}
 
 
 def _text(data: Item, results: Sequence[Any], name: str) -> str:
-    """What the regions are about: the labelling set-up, which is not in the file, may call it anything."""
+    """The annotated text. The labelling configuration, which is not in the file, may give it any key."""
     targets = [result.get("to_name") for result in results if isinstance(result, dict)]
     strings = {key: value for key, value in data.items() if isinstance(value, str) and key != "id"}
     for key in [*(target for target in targets if isinstance(target, str)), "text"]:
         if key in strings:
             return strings[key]
     if len(strings) != 1:
-        raise InvalidInputError(f'{name}: which of its "data" is the text? Name it "text"')
+        raise InvalidInputError(f'{name}: cannot tell which key of "data" is the text: name it "text"')
     return next(iter(strings.values()))
 
 
 def _in_characters(regions: list[Region], text: str, name: str, line: int, log: ProblemLog) -> list[Region]:
-    """Some exports count UTF-16 units: the way of counting that agrees with the copies of the text is taken."""
-    places = Utf16Places(text)
-    if places.same:
+    """Some exports count UTF-16 units: the unit that agrees best with the texts of the regions is used."""
+    offsets = Utf16Offsets(text)
+    if offsets.same:
         return regions
     converted = [
-        replace(region, start=places.character(region.start), end=places.character(region.end))
+        replace(region, start=offsets.character(region.start), end=offsets.character(region.end))
         if isinstance(region.start, int) and isinstance(region.end, int)
         else region
         for region in regions

@@ -1,4 +1,4 @@
-"""Prodigy: JSON lines with `text`, `spans` and, for given words, `tokens`. Reading is that of `jsonl`."""
+"""Prodigy: JSON lines with `text`, `spans` and, for given words, `tokens`. Read like `jsonl`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _item(document: Document) -> Item:
     spans: list[dict[str, Any]] = []
     for entity, in_words in entities_in_words(document):
         span: dict[str, Any] = {"start": entity.start, "end": entity.end, "label": entity.label}
-        if in_words:  # the last token belongs to the span
+        if in_words:  # `token_end` is inclusive
             span |= {"token_start": in_words[0][0], "token_end": in_words[0][1] - 1}
         if entity.score is not None:
             span["score"] = round(entity.score, 6)

@@ -61,7 +61,7 @@ def _document(block: list[_Line], log: ProblemLog, skipped: dict[str, list[int]]
             log.dropped(number, f"malformed line {shown(line)}")
     if not passages:
         return None
-    # one character stands between title and abstract in the count of places
+    # offsets count one character between title and abstract
     text = "\n".join(passages) if any(passages[1:]) else passages[0]
     return annotated(Document(text, id=name), claims, log, in_words=False)
 
@@ -82,7 +82,7 @@ def _text_trouble(text: str) -> str | None:
         return "holds a carriage return"
     _, line_break, abstract = text.partition("\n")
     more = "\n" in abstract or (line_break and not abstract)
-    return "has line breaks beside the one between title and abstract" if more else None
+    return "has line breaks other than the one between title and abstract" if more else None
 
 
 def _recognises(_: Path, head: str) -> bool:

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from spacy.tokens import Doc, Span
 
 _GROUP = "sc"
-"""The span group that spaCy's span categorizer learns from."""
+"""The default span group of spaCy's span categorizer."""
 _LARGEST, _LARGEST_RATIO = 1_000_000_000, 50
-"""Bytes that a file may unpack to, or so many times its size: columns of equal numbers pack well."""
+"""Maximum unpacked size: bytes, or a multiple of the file's size if that is more: columns of equal numbers pack well."""
 _PIECE = re.compile(r"\S+|\s+")
 
 
@@ -77,7 +77,7 @@ def _document(doc: Doc, number: int, log: ProblemLog) -> Document:
 
 
 def _score(score: object) -> float | None:
-    """Not a number stands for an entity without a score among others that have one."""
+    """NaN marks an entity without a score among others that have one."""
     return None if not isinstance(score, float) or math.isnan(score) else float(score)
 
 
@@ -97,7 +97,7 @@ def _write(documents: Iterable[Document], path: Path) -> None:
 
 
 def _doc(document: Document, language: Language) -> Doc:
-    """All entities are in the span group. They are in `doc.ents` too unless some overlap, which spaCy does not allow there."""
+    """All entities are in the span group; also in `doc.ents`, unless some overlap, which spaCy does not allow there."""
     from spacy.tokens import Doc, SpanGroup
 
     words, spaces = _tokens(document, language)
@@ -113,7 +113,7 @@ def _doc(document: Document, language: Language) -> Doc:
 
 
 def _tokens(document: Document, language: Language) -> tuple[list[str], list[bool]]:
-    """The words, given or spaCy's, cut where entities begin and end, and whether a space that is no token follows each."""
+    """The words, given or spaCy's, split at entity boundaries, and whether a space that is not a token follows each."""
     text = document.text
     given = document.words
     if given is None:
@@ -134,7 +134,7 @@ def _tokens(document: Document, language: Language) -> tuple[list[str], list[boo
 
 
 def _recognises(path: Path, head: str) -> bool:
-    if not head.startswith("x"):  # how zlib begins
+    if not head.startswith("x"):  # the first byte of zlib data
         return False
     try:
         return b"\xa7version" in zlib.decompressobj().decompress(head_bytes(path), 16)

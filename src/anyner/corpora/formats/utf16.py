@@ -1,4 +1,4 @@
-"""JSON lines with `offset` and `length` in UTF-16 code units, as Azure and programs in JavaScript give entities."""
+"""JSON lines with `offset` and `length` in UTF-16 code units, as returned by Azure and JavaScript programs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from anyner.corpora.annotation import Claim, annotated, name_of, shown
-from anyner.corpora.codeunits import Utf16Places
+from anyner.corpora.codeunits import Utf16Offsets
 from anyner.corpora.corpus import Format, ProblemLog
 from anyner.corpora.jsonfiles import Item, first_item, line_writer, parsed
 from anyner.corpora.textfiles import numbered_lines
@@ -29,9 +29,9 @@ def _documents(path: Path, log: ProblemLog) -> Iterator[Document]:
 
 def _document(item: object, line: int, log: ProblemLog) -> Document:
     if not isinstance(item, dict) or not isinstance(item.get("text"), str):
-        raise InvalidInputError('no "text", a string')
+        raise InvalidInputError('expected "text", a string')
     if (unit := item.get(UNIT_KEY, UNIT)) != UNIT:
-        raise InvalidInputError(f'"{UNIT_KEY}" is {shown(unit)}: only {UNIT} is read')
+        raise InvalidInputError(f'"{UNIT_KEY}": expected {UNIT}, got {shown(unit)}')
     bare = Document(item["text"], id=name_of(item.get("id")))
     entries = item.get("entities") or []
     if not isinstance(entries, list):
@@ -40,26 +40,26 @@ def _document(item: object, line: int, log: ProblemLog) -> Document:
 
 
 def claims_in_units(entries: list[Any], text: str, line: int, log: ProblemLog) -> Iterator[Claim]:
-    """Entities with `offset` and `length` in UTF-16 code units, placed in characters."""
-    places = Utf16Places(text)
+    """Entities with `offset` and `length` in UTF-16 code units, converted to characters."""
+    offsets = Utf16Offsets(text)
     for entry in entries:
         match entry:
             case {"offset": int() as offset, "length": int() as length}:
-                start, end = places.character(offset), places.character(offset + length)
+                start, end = offsets.character(offset), offsets.character(offset + length)
                 label = next((entry[key] for key in _LABEL_KEYS if entry.get(key) is not None), None)
                 if start is None or end is None:
-                    log.dropped(line, f"entity {shown(label)} at {offset}, {length} units long, cuts a character in two")
+                    log.dropped(line, f"entity {shown(label)}: offset {offset} and length {length} split a surrogate pair")
                 else:
                     yield Claim(line, label, [[start, end]], entry.get("confidenceScore"), entry.get("text"))
             case _:
-                log.dropped(line, f'entity {shown(entry)} has no "offset" and "length", whole numbers')
+                log.dropped(line, f'entity {shown(entry)}: expected "offset" and "length", whole numbers')
 
 
 def entities_in_units(document: Document) -> Iterator[Item]:
-    """The entities as `claims_in_units` reads them."""
-    places = Utf16Places(document.text)
+    """The entities in the form that `claims_in_units` reads."""
+    offsets = Utf16Offsets(document.text)
     for entity in document.entities:
-        offset, end = places.units(entity.start), places.units(entity.end)
+        offset, end = offsets.units(entity.start), offsets.units(entity.end)
         score = {} if entity.score is None else {"confidenceScore": round(entity.score, 6)}
         yield {
             "category": entity.label,

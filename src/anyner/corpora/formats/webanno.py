@@ -1,6 +1,6 @@
 """WebAnno TSV 3, of WebAnno and INCEpTION: a token a line, a column for each feature of a layer, blocks of sentences.
 
-A sentence is a document here, as in CoNLL files. Places count UTF-16 units of the file's whole text.
+Each sentence becomes a document, as in CoNLL files. Offsets count UTF-16 units of the file's whole text.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 
 from anyner.corpora.annotation import Claim, annotated, shown
-from anyner.corpora.codeunits import Utf16Places
+from anyner.corpora.codeunits import Utf16Offsets
 from anyner.corpora.corpus import Format, ProblemLog
 from anyner.corpora.textfiles import chunk_writer, numbered_lines
 from anyner.corpora.textform import TextRules
@@ -25,7 +25,7 @@ from anyner.fragments import Fragment
 _FORMAT = "#FORMAT=WebAnno TSV 3"
 _ENTITY_LAYER = "de.tudarmstadt.ukp.dkpro.core.api.ner.type.NamedEntity"
 _BUILT_IN = "de.tudarmstadt.ukp.dkpro.core.api."
-"""Layers of this package hold lemmas, parts of speech and the like, but for the named entities."""
+"""Layers of this package hold lemmas, parts of speech and the like, except for named entities."""
 _LABEL_FEATURE, _NO_LABEL_FEATURE = "value", "identifier"
 _NONE, _NO_VALUE = "_", "*"
 _TOKEN = re.compile(r"(\d{1,9})-(\d{1,9})(?:\.\d{1,9})?")
@@ -55,7 +55,7 @@ class _Layer:
         return self.name == _ENTITY_LAYER or not self.name.startswith(_BUILT_IN)
 
     def label(self, values: list[str]) -> str:
-        """What an annotation is called: its `value`, else its first feature, else its layer."""
+        """The label of an annotation: its `value`, else its first feature, else its layer."""
         named = dict(zip(self.features, values, strict=True))
         order = [_LABEL_FEATURE, *(feature for feature in self.features if feature != _NO_LABEL_FEATURE)]
         found = (named[feature] for feature in order if named.get(feature, _NONE) not in {_NONE, _NO_VALUE})
@@ -68,7 +68,7 @@ class _Sentence:
     texts: list[str] = field(default_factory=list)
     rows: list[_Row] = field(default_factory=list)
     before: list[str] = field(default_factory=list)
-    """The last row of the sentence before it."""
+    """The last row of the previous sentence."""
 
 
 def _documents(path: Path, log: ProblemLog) -> Iterator[Document]:
@@ -86,7 +86,7 @@ def _file_documents(path: Path, log: ProblemLog) -> Iterator[Document]:
     stem = path.name.split(".")[0]
     for line, text in numbered_lines(path):
         if line == 1 and not text.startswith(_FORMAT):
-            raise AnynerError(f"{path}:1: does not begin with {_FORMAT}")
+            raise AnynerError(f"{path}:1: expected a line that begins with {_FORMAT}")
         if text.startswith("#T_"):
             kind, _, described = text.partition("=")
             name, *features = described.split("|")
@@ -114,7 +114,7 @@ def _read(sentence: _Sentence, layers: list[_Layer], log: ProblemLog, stem: str,
         rows = [(line, columns) for line, columns in sentence.rows if _well_formed(line, columns, log)]
         placed = _placed(text, rows)
         if any(_numbers(sentence.before, layer) & _numbers(rows[0][1], layer) for layer in layers if rows):
-            log.kept(rows[0][0], "an annotation goes on from the sentence before: read as an entity in each")
+            log.kept(rows[0][0], "an annotation continues from the previous sentence: read as one entity in each")
         words = tuple(places for (_, columns), places in zip(rows, placed, strict=True) if "." not in columns[0])
         bare = Document(text, words=words, doc=stem, sentence=number)
         yield annotated(bare, _claims(rows, placed, layers, log), log, in_words=False)
@@ -123,13 +123,13 @@ def _read(sentence: _Sentence, layers: list[_Layer], log: ProblemLog, stem: str,
 def _well_formed(line: int, columns: list[str], log: ProblemLog) -> bool:
     good = len(columns) > 2 and _TOKEN.fullmatch(columns[0]) and _PLACES.fullmatch(columns[1])
     if not good:
-        log.dropped(line, "malformed line: expected number, places and text of a token")
+        log.dropped(line, "malformed line: expected number, offsets and text of a token")
     return bool(good)
 
 
 def _placed(text: str, rows: list[_Row]) -> list[Fragment]:
-    """Where the tokens are in the sentence: the file counts from its own beginning, so the first token tells where that is."""
-    places = Utf16Places(text)
+    """Positions of the tokens in the sentence. The file counts from its own beginning; the first token locates the sentence."""
+    places = Utf16Offsets(text)
     offsets = [(int(start), int(end)) for start, end in (columns[1].split("-") for _, columns in rows)]
     if not offsets:
         return []
@@ -142,11 +142,11 @@ def _placed(text: str, rows: list[_Row]) -> list[Fragment]:
             for (start, end), (_, columns) in zip(found, rows, strict=True)
         ):
             return found
-    raise InvalidInputError("the places of the tokens do not agree with the text of the sentence")
+    raise InvalidInputError("the offsets of the tokens do not match the text of the sentence")
 
 
 def _claims(rows: list[_Row], placed: list[Fragment], layers: list[_Layer], log: ProblemLog) -> Iterator[Claim]:
-    """An annotation stands in the rows of all its tokens, with one number; without a number it is that of one token."""
+    """An annotation is in the rows of all its tokens, with one number; without a number it covers one token."""
     for layer in layers:
         spans: dict[tuple[str, str], list[tuple[int, Fragment]]] = {}
         single = count()
@@ -160,7 +160,7 @@ def _claims(rows: list[_Row], placed: list[Fragment], layers: list[_Layer], log:
 
 
 def _annotations(columns: list[str], layer: _Layer) -> Iterator[tuple[list[str], str]]:
-    """Values of all features, and the number, of each annotation on a token; several are stacked in each column."""
+    """Feature values and number of each annotation on a token; several are stacked in each column."""
     width = max(1, len(layer.features))
     cells = columns[layer.first_column : layer.first_column + width]
     if len(cells) < width or cells[0] == _NONE:
@@ -191,7 +191,7 @@ def _blocks(documents: Iterable[Document]) -> Iterator[str]:
     begin = 0
     numbers = count(1)
     for number, document in enumerate(documents, 1):
-        places = Utf16Places(document.text)
+        places = Utf16Offsets(document.text)
         yield "\n" + "".join(f"#Text={_escaped(line)}\n" for line in document.text.split("\n"))
         for token, (word, parts) in enumerate(_token_parts(document, numbers), 1):
             for row, (start, end) in enumerate([word, *sorted(parts.keys() - {word})]):
@@ -226,7 +226,7 @@ def _fit(document: Document, log: ProblemLog) -> Document:
 
 
 def _tokens(document: Document) -> Iterator[Fragment]:
-    """The words without white space at their edges, and what stands between words: every visible character is in a token."""
+    """The words without white space at their edges, and all text between words: every visible character is in a token."""
     position = 0
     given = given_or_spaced_words(document)
     for start, end in [*given, (len(document.text), len(document.text))]:

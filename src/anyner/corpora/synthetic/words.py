@@ -1,7 +1,7 @@
-"""The words of the synthetic corpus and who may use which combination of them.
+"""The words of the synthetic corpus and which split may use which combination of them.
 
 Every word occurs in train, but the combinations (first name + surname, side + body part, start + end of a drug's
-name …) are dealt out to train, dev and test once and for all: whatever the sizes, train never shows those of test.
+name …) are assigned to train, dev and test once and for all: whatever the sizes, those of test never occur in train.
 A few words belong to dev or test alone.
 """
 
@@ -19,7 +19,7 @@ _SPLIT_OF_TEN: tuple[Split, ...] = ("train",) * 6 + ("dev",) * 2 + ("test",) * 2
 
 
 def read_lines(name: str) -> list[str]:
-    """The lines of a file of this folder without those above its first blank line, which explain it."""
+    """The lines of a file of this folder, without the explanation above its first blank line."""
     text = resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
     return text.partition("\n\n")[2].splitlines()
 
@@ -33,7 +33,7 @@ def words() -> dict[str, tuple[str, ...]]:
 
 @cache
 def pairs(split: Split, firsts: str, seconds: str) -> tuple[Pair, ...]:
-    """The combinations of two lists that are the split's own."""
+    """The combinations of two lists that belong to the split."""
     return tuple(
         (first, second)
         for row, first in enumerate(words()[firsts])
@@ -44,7 +44,7 @@ def pairs(split: Split, firsts: str, seconds: str) -> tuple[Pair, ...]:
 
 @cache
 def couples(split: Split, firsts: str, seconds: str) -> tuple[tuple[str, str, str], ...]:
-    """What the split may say as "one and other second": a combination is its own, and the other its own or train's."""
+    """Triples for "one and other second": one combination belongs to the split, the other to the split or to train."""
     listed = words()[firsts]
     return tuple(
         (one, other, second)
@@ -56,7 +56,7 @@ def couples(split: Split, firsts: str, seconds: str) -> tuple[tuple[str, str, st
 
 
 def _owner(row: int, column: int) -> Split:
-    """Whose the combination of these two words is: neighbours in a row and in a column go to different splits."""
+    """The split that owns a combination: neighbours in a row or a column go to different splits."""
     return _SPLIT_OF_TEN[(5 * row + 3 * column + row // 2) % 10]
 
 

@@ -1,5 +1,5 @@
-// Draws the lines that the server laid out, and finds places in the drawing. Places count Unicode characters (code points), as the
-// server's do; strings in here count UTF-16 units.
+// Draws the lines that the server laid out, and maps the drawing back to the text. Offsets count Unicode characters (code points), as
+// the server's do; JavaScript strings count UTF-16 units.
 export const characters = text => Array.from(text).length;
 
 export const made = (name, text, kind) => {
@@ -48,7 +48,7 @@ export function drawn({ lines, entities, colours }, shown) {
   });
 }
 
-// The place in the text of a point in the drawing.
+// The offset in the text of a point in the drawing.
 function place(drawing, node, offset) {
   const line = node === drawing ? drawing.children[Math.min(offset, drawing.children.length - 1)]
     : (node.nodeType === Node.TEXT_NODE ? node.parentElement : node).closest(".line");
@@ -59,7 +59,7 @@ function place(drawing, node, offset) {
   return Number(line.dataset.start) + characters(before.toString());
 }
 
-// The selected stretch of the drawing as [start, end]; null if nothing in it is selected.
+// The selected range of the drawing as [start, end]; null if nothing in it is selected.
 export function selectedIn(drawing) {
   const selection = document.getSelection();
   if (!selection.rangeCount || selection.isCollapsed) return null;
@@ -80,7 +80,7 @@ function point(line, left) {
   return last ? [last, last.data.length] : [line, 0];
 }
 
-// Marks stretches of the text without touching the drawing, where the browser can.
+// Highlights ranges of the text without changing the drawing, if the browser supports it.
 export function mark(drawing, fragments) {
   if (!globalThis.CSS?.highlights) return;
   const ranges = [], lines = [...drawing.children];

@@ -1,4 +1,4 @@
-// Fragments [start, end) and what edits do to them. Pure functions; places count Unicode characters.
+// Fragments [start, end) and edits of them. Pure functions; offsets count Unicode characters.
 export const same = (one, other) => one.label === other.label && JSON.stringify(one.fragments) === JSON.stringify(other.fragments);
 
 // Without the white space at both ends; null if nothing is left.
@@ -8,7 +8,7 @@ export function trimmed(characters, [start, end]) {
   return start < end ? [start, end] : null;
 }
 
-// In order, those that overlap or touch joined.
+// Sorted, with those that overlap or touch merged.
 export function merged(fragments) {
   const joined = [];
   for (const [start, end] of fragments.toSorted((one, other) => one[0] - other[0])) {
@@ -19,7 +19,7 @@ export function merged(fragments) {
   return joined;
 }
 
-// Entities moved along with a text that was edited in one place; those whose own text was touched are gone.
+// Entities shifted after the text was edited in one place; those whose own text was edited are dropped.
 export function moved(entities, before, after) {
   const most = Math.min(before.length, after.length);
   let head = 0, tail = 0;
@@ -30,7 +30,7 @@ export function moved(entities, before, after) {
   return entities.map(one => ({ ...one, fragments: one.fragments.map(fragment) })).filter(one => !one.fragments.includes(null));
 }
 
-// The place in a text of a place in a text area, which shows every line end as one unit. Both count UTF-16 units.
+// The offset in a text of an offset in a text area, where every line end is one unit. Both count UTF-16 units.
 export function behindLineEnds(text, place) {
   let raw = 0;
   for (let seen = 0; seen < place; seen += 1) raw += text.startsWith("\r\n", raw) ? 2 : 1;

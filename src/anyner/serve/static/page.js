@@ -1,4 +1,4 @@
-// The page: texts in, entities drawn, corrected and taken away. The server predicts, checks and lays out; the page holds the state.
+// The page: texts go in; entities are drawn, corrected and downloaded. The server predicts, checks and lays out; the page holds the state.
 import { characters, drawn, made, mark, selectedIn, swatch } from "./drawing.js";
 import { behindLineEnds, merged, moved, same, trimmed } from "./edits.js";
 import { ask } from "./server.js";
@@ -11,8 +11,8 @@ let answer = { lines: [], entities: [], colours: {} };
 let history = [];
 let steps = []; // what was found after each denoising step
 const hidden = new Set(), added = new Set();
-let chosen = { fragments: [], entity: null }; // what a label is given to: selected text, or an entity
-let base = [], extending = false; // fragments that the selection is added to, and whether the next one is
+let chosen = { fragments: [], entity: null }; // what a label is assigned to: selected text, or an entity
+let base = [], extending = false; // fragments that the selection is added to, and whether to add the next one
 let pending = new AbortController(), timer;
 let texts = [], current = null; // of a folder that is annotated
 
@@ -23,7 +23,7 @@ const plain = ({ label, fragments, score }) => ({ label, fragments, score });
 const labels = () => [...new Set([...(model()?.labels ?? []), ...added, ...state.entities.map(one => one.label)])];
 const ready = () => box.value === state.shown;
 
-// Runs a step of work; what goes wrong is shown, and `false` comes back.
+// Runs some work; shows an error and returns `false` if it fails.
 async function attempt(work) {
   try {
     await work();
@@ -55,7 +55,7 @@ function begin() {
   return pending.signal;
 }
 
-// Sliders have steps: a threshold that nobody moved is left to the model.
+// Sliders have steps: a threshold that was not moved is left to the model.
 function settings() {
   const sliders = [...at("thresholds").querySelectorAll("[data-moved]")];
   const thresholds = Object.fromEntries(sliders.map(one => [one.name, Number(one.value)]));
@@ -70,13 +70,13 @@ async function found(text, signal) {
   return documents;
 }
 
-// What a reader should know of how well the text was read.
+// What the user should know about how well the text was read.
 function unread({ unknown = 0, coverage = 1 }) {
-  if (coverage < 1) return `${(100 * coverage).toFixed(1)} % of the words were read: some are too long.`;
+  if (coverage < 1) return `Only ${(100 * coverage).toFixed(1)} % of the words were read in full: some are too long.`;
   return unknown > 0.5 ? "Most words are not in the model's vocabulary: use a model for their language." : "";
 }
 
-// Predicts anew. Corrections that it replaces can be brought back.
+// Predicts again. Undo restores the corrections that it replaces.
 async function predict() {
   const signal = begin(), text = annotating ? state.text : box.value;
   drawing.setAttribute("aria-busy", "true");
@@ -89,7 +89,7 @@ async function predict() {
     choose([], null);
     const last = documents.length, step = last > 1 && at("step-field").dataset.used ? Math.min(at("step").value, last) : last;
     await show(text, documents[step - 1].entities, false, signal);
-    say(replaced ? "Predicted anew. Undo brings your corrections back." : unread(documents.at(-1)));
+    say(replaced ? "Predicted again. Undo restores your corrections." : unread(documents.at(-1)));
   });
   if (!signal.aborted) drawing.removeAttribute("aria-busy");
 }
@@ -102,7 +102,7 @@ async function typed() {
     if (lost) history.push(state);
     choose([], null);
     await show(text, kept, true, signal);
-    say(lost ? `${lost} removed, because the text changed there.` : "Corrected entities are kept as you type. Change the model or a threshold to predict anew.");
+    say(lost ? `${lost} removed, because their text changed.` : "Corrected entities are kept as you type. Change the model or a threshold to predict again.");
   });
 }
 
@@ -114,7 +114,7 @@ function soon(work) {
 // ---- correct
 
 let queue = Promise.resolve(); // edits one after the other, however fast they come
-function edit(change, said) {
+function edit(change, message) {
   queue = queue.then(() => attempt(async () => {
     if (!ready()) throw new Error("The text is still being read: try again.");
     const before = state, next = change(before.entities);
@@ -125,7 +125,7 @@ function edit(change, said) {
     const changed = state.entities.findIndex(one => !before.entities.some(other => same(one, other)));
     choose(changed < 0 ? [] : state.entities[changed].fragments, changed < 0 ? null : changed);
     render();
-    say(said);
+    say(message);
   }));
   return queue;
 }
@@ -134,7 +134,7 @@ function give(label) {
   label = label.trim();
   const { fragments, entity } = chosen;
   if (!label) return fail("A label needs a name.");
-  if (!fragments.length) return fail("Nothing is chosen: select some text first, or an entity.");
+  if (!fragments.length) return fail("Nothing is selected: select some text or an entity first.");
   if (!model()?.labels.includes(label)) added.add(label);
   if (entity !== null) return edit(all => all.map((one, number) => number === entity ? { label, fragments: one.fragments } : one), `Relabelled as ${label}.`);
   return edit(all => [...all, { label, fragments }], `Added ${label}.`);
@@ -153,7 +153,7 @@ function undo() {
   attempt(async () => {
     if (!annotating && box.value !== before.shown) box.value = before.shown;
     choose([], null);
-    await show(before.text, before.entities, before.corrected || annotating, signal); // what was saved before is to be saved anew
+    await show(before.text, before.entities, before.corrected || annotating, signal); // what was saved before must be saved again
     say("Undone.");
   });
 }
@@ -165,7 +165,7 @@ function choose(fragments, entity) {
   if (entity !== null || !fragments.length) base = [];
   const all = Array.from(state.text), text = fragments.map(([start, end]) => all.slice(start, end).join("")).join(" … ");
   const label = entity === null ? "" : `${state.entities[entity]?.label}: `;
-  at("chosen").textContent = fragments.length ? `Chosen: ${label}${text}` : "Select text to add an entity, or choose an entity to change it.";
+  at("chosen").textContent = fragments.length ? `Selected: ${label}${text}` : "Select text to add an entity, or choose an entity to change it.";
   at("remove").disabled = entity === null;
   for (const button of at("list").querySelectorAll(".entity")) button.ariaPressed = String(Number(button.dataset.e) === entity);
   mark(drawing, fragments);
@@ -196,7 +196,7 @@ function selected() {
   base = kept;
 }
 
-// An entity to which a fragment was added is changed when the selection is over.
+// Adds a new fragment to its entity once the selection has ended.
 function selectionOver() {
   const { fragments, entity } = chosen, own = state.entities[entity]; // none, or gone with an older text
   if (!own || JSON.stringify(own.fragments) === JSON.stringify(fragments)) return;
@@ -205,7 +205,7 @@ function selectionOver() {
 }
 
 function extend() {
-  if (!chosen.fragments.length) return fail("Nothing is chosen: select the first part first.");
+  if (!chosen.fragments.length) return fail("Nothing is selected: select the first part first.");
   extending = true;
   at("fragment").ariaPressed = "true";
   say("Select the next part.");
@@ -321,7 +321,7 @@ async function download(format) {
     link.download = `${name}.${format}`;
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
-    say(`${link.download}: ${state.entities.length} entities, labels not shown included.`);
+    say(`${link.download}: ${state.entities.length} entities, including labels not shown.`);
   });
 }
 
@@ -341,7 +341,7 @@ function renderTexts() {
     button.ariaLabel = `${one.name}, ${one.done ? "done" : "not done"}`;
     if (one.id === current) button.ariaCurrent = "true";
     button.append(made("small", one.sure.toFixed(2)));
-    button.title = "How far the least sure candidate is from its threshold";
+    button.title = "Smallest distance of a candidate's score from its threshold";
     button.addEventListener("click", () => go(one.id));
     line.append(button);
     return line;
@@ -354,7 +354,7 @@ async function store() {
   if (current === null || !ready()) throw new Error("The text is still being read: try again.");
   const id = current, sent = state;
   const stored = await ask(`annotate/texts/${id}`, { entities: sent.entities.map(({ label, fragments }) => ({ label, fragments })) }, { method: "PUT" });
-  await queue; // an edit of the meantime is not stored
+  await queue; // edits made meanwhile are not stored
   if (state === sent) state = { ...state, corrected: false };
   texts = texts.map(one => one.id === id ? { ...one, done: stored.done } : one);
   say(`${stored.name} saved.`);
@@ -366,7 +366,7 @@ async function go(id) {
     while (state.corrected && current !== null) await store();
     const signal = begin(), { text, entities } = await ask(`annotate/texts/${id}`, undefined, { signal });
     if (signal.aborted) return;
-    // Until its drawing is here, the text before it stays, whole: it can still be changed and stored.
+    // Until its drawing has arrived, the previous text stays and can still be changed and stored.
     await show(text, entities, false, signal, () => {
       current = id;
       history = [];
@@ -392,7 +392,7 @@ async function startAnnotating() {
   at("annotate").hidden = at("pass").hidden = false;
   at("open").hidden = true;
   box.readOnly = true;
-  say("The model reads the texts, to show first what it is least sure of.");
+  say("The model is reading the texts, to show those first that it is least sure of.");
   texts = await ask("annotate/texts");
   say("");
   renderTexts();

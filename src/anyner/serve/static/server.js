@@ -1,4 +1,4 @@
-// Requests to the server this page comes from. Whatever goes wrong becomes an Error whose message can be shown.
+// Requests to the server this page comes from. Any failure becomes an Error whose message can be shown.
 export async function ask(path, body, { method = body === undefined ? "GET" : "POST", signal } = {}) {
   const headers = body === undefined ? {} : { "Content-Type": "application/json" };
   let response;

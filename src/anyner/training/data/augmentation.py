@@ -22,18 +22,18 @@ from anyner.text.windows import words_of
 Side = Literal["end", "start"]
 _Key = tuple[str, frozenset[str] | None, Side, tuple[str, ...]]
 _TRIES = 4
-"""Partners sampled for each conjunct that is wanted."""
+"""Candidates sampled for each additional conjunct."""
 _MORE_THAN_TWO = 0.25
 """Share of coordinations with more than two conjuncts."""
 _SHORTEST_SHARED = 2
-"""Letters of the innermost shared word: numbers and single letters are parts of names, not what names have in common."""
+"""Minimum letters in the innermost shared word: numbers and single letters belong to names, they are not what names share."""
 _LONGER = 1
 """How many words longer the first conjunct may be: conjuncts of real coordinations have similar lengths."""
 _TWO_SHARED = 0.7
-"""Share of coordinations with two or more shared words, about as in real ones. By chance it would be a fifth, and a model would
-learn to skip to the last word."""
+"""Share of coordinations with two or more shared words, about as in real text. Left to chance, it would be a fifth, and a
+model would learn to skip to the last word."""
 _PASSES = 3
-"""How often every entity is tried until there are enough sentences."""
+"""Maximum number of times that every entity is tried."""
 _CONJUNCTIONS = ("and", "and", "and", "or")
 _MOST_CONJUNCTS = 6
 _SIDES: tuple[Side, Side] = ("end", "start")
@@ -57,13 +57,13 @@ class _Conjunct:
     """The labels that its sentence annotates: its partners must annotate the same."""
 
     def key(self, side: Side, shared: int) -> _Key:
-        """Conjuncts with equal keys share at least so many words on that side."""
+        """Conjuncts with equal keys share at least `shared` words on that side."""
         common = self.words[-shared:] if side == "end" else self.words[:shared]
         return self.label, self.annotated, side, tuple(word.casefold() for word in common)
 
 
 def augmented(documents: Sequence[Document], share: float, text: TextConfig, seed: int = 0) -> tuple[Document, ...]:
-    """New sentences, at most that share of the documents.
+    """New sentences, at most `share` times the number of documents.
 
     The first or the last words are shared as often as in the documents' own discontinuous entities.
     """
@@ -77,10 +77,10 @@ def augmented(documents: Sequence[Document], share: float, text: TextConfig, see
             for shared in (1, 2):
                 partners[place.own.key(side, shared)].append(place.own)
     random, at_the_end = np.random.default_rng(seed), _share_at_the_end(sentences)
-    wanted = round(share * len(documents))
+    maximum = round(share * len(documents))
     new: list[Document] = []
     for number in chain.from_iterable(random.permutation(len(several)).tolist() for _ in range(_PASSES)):
-        if len(new) >= wanted:
+        if len(new) >= maximum:
             break
         place, side = several[number], _SIDES[random.random() >= at_the_end]
         shared = 2 if random.random() < _TWO_SHARED else 1
@@ -125,13 +125,13 @@ def _conjunct(sentence: _Sentence, entity: WordEntity) -> _Conjunct:
 
 
 def _shifted(entity: WordEntity, by: int, from_word: int = 0) -> WordEntity:
-    """The entity with its fragments from that word on moved by so many words."""
-    moved = ((start + by, end + by) if start >= from_word else (start, end) for start, end in entity.fragments)
-    return replace(entity, fragments=tuple(moved))
+    """The entity with its fragments from `from_word` on shifted by `by` words."""
+    shifted = ((start + by, end + by) if start >= from_word else (start, end) for start, end in entity.fragments)
+    return replace(entity, fragments=tuple(shifted))
 
 
 def _share_at_the_end(sentences: Sequence[_Sentence]) -> float:
-    """Share of the discontinuous entities that have their last word, not their first, in common with another; else a half."""
+    """Share of the discontinuous entities that share their last word, not their first, with another; smoothed towards 1/2."""
     counts: Counter[Side] = Counter()
     for sentence in sentences:
         for entity in sentence.entities:
@@ -145,7 +145,7 @@ def _share_at_the_end(sentences: Sequence[_Sentence]) -> float:
 def _coordination(
     place: _Place, side: Side, candidates: Sequence[_Conjunct], count: int, random: np.random.Generator
 ) -> Document | None:
-    """The sentence with up to `count` partners; None where none fits or another entity is in the way."""
+    """The sentence with up to `count` partners; None if none fits or another entity is in the way."""
     own = place.own
     partners: list[_Conjunct] = []
     for choice in random.integers(len(candidates), size=_TRIES * count).tolist():
@@ -166,7 +166,7 @@ def _coordination(
 
 
 def _rewritten(place: _Place, side: Side, word: int, shared: int, partners: Sequence[tuple[str, _Conjunct]]) -> Document:
-    """The sentence with partners, each after its comma or conjunction, before that word; all share so many words on that side."""
+    """The sentence with partners inserted before `word`, each after its comma or conjunction; `shared` words are shared."""
     entity, document, words = place.entity, place.sentence.document, place.sentence.words
     at_the_end = side == "end"
     inserted: list[str] = []
@@ -207,7 +207,7 @@ def _differ(one: _Conjunct, other: _Conjunct, side: Side) -> bool:
 
 
 def _alike(one: _Conjunct, other: _Conjunct, side: Side) -> int:
-    """Number of words that both share on that side; the innermost is a real word: no coordination leaves out half of a hyphen."""
+    """Number of words that both share on that side; the innermost is a real word: coordinations do not split hyphenated words."""
     shared = _run(one, other, side)
     while shared and not (len(shared[-1]) >= _SHORTEST_SHARED and shared[-1].isalpha()):
         shared.pop()
@@ -222,5 +222,5 @@ def _run(one: _Conjunct, other: _Conjunct, side: Side) -> list[str]:
 
 
 def _touches(inner: WordEntity, words: int, shared: int, side: Side) -> bool:
-    """Whether an inner entity has words of the shared part."""
+    """Whether an inner entity overlaps the shared words."""
     return inner.last >= words - shared if side == "end" else inner.first < shared

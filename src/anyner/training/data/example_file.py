@@ -1,4 +1,4 @@
-"""Training examples in an Arrow file that is read by memory map: a large corpus is trained on without its windows in memory."""
+"""Training examples in a memory-mapped Arrow file, for corpora whose windows would take too much memory."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from anyner.version import __version__
 
 EXAMPLES = "examples.arrow"
 _ROWS = 1000
-"""Examples that are written together. All parts of the file but the last have so many."""
+"""Examples in each record batch of the file; the last one may have fewer."""
 _NUMBERS = ("piece_ids", "word_pieces", "word_lengths", "before", "after", "line_starts", "annotated")
 _ENTITIES = ("label", "sizes", "words", "thousandths")
 _LISTS = (*_NUMBERS, *_ENTITIES, *(f"soft_{name}" for name in _ENTITIES))
-_FITS = b"made_from"
-_HALF = "surrogatepass"
-"""The name of a source document may have halves of characters, as JSON can."""
+_MADE_FROM = b"made_from"
+_SURROGATES = "surrogatepass"
+"""Error handler: the name of a source document may have lone surrogates, as JSON strings can."""
 _Row = dict[str, Any]
 _Numbers = NDArray[np.int32]
 
 
 class ExampleFile(Sequence[Example]):
-    """What training needs of each example; where its words are in the text is not kept."""
+    """The examples as far as training needs them: without the positions of their words in the text."""
 
     def __init__(self, path: Path) -> None:
         arrow = _arrow()
@@ -46,8 +46,8 @@ class ExampleFile(Sequence[Example]):
 
     @property
     def made_from(self) -> str:
-        """What `write` was told."""
-        return str(self._file.schema.metadata[_FITS], "ascii")
+        """The hash that was given to `write`."""
+        return str(self._file.schema.metadata[_MADE_FROM], "ascii")
 
     def __len__(self) -> int:
         return self._length
@@ -68,12 +68,12 @@ class ExampleFile(Sequence[Example]):
 
     @classmethod
     def write(cls, examples: Iterable[Example], path: Path, made_from: str) -> ExampleFile:
-        """`made_from` says of what: it tells later whether the file still fits."""
+        """`made_from`: a hash of the data, by which `fitting` recognises the file later."""
         arrow = _arrow()
         lists = [(name, arrow.list_(arrow.int32())) for name in _LISTS]
         strings, numbers = [(name, arrow.binary()) for name in ("text", "source")], [("times", arrow.int32())]
         soft = [("soft_weight", arrow.float64()), ("covers_discontinuous", arrow.bool_())]
-        schema = arrow.schema([*lists, *strings, *numbers, *soft], metadata={_FITS: made_from.encode()})
+        schema = arrow.schema([*lists, *strings, *numbers, *soft], metadata={_MADE_FROM: made_from.encode()})
 
         def fill(temporary: Path) -> None:
             with arrow.OSFile(str(temporary), "wb") as file, arrow.ipc.new_file(file, schema) as writer:
@@ -86,7 +86,7 @@ class ExampleFile(Sequence[Example]):
 
 
 def hash_of_data(recipe: Recipe, data: Splits, vocabulary: PieceVocabulary) -> str:
-    """The same for the same recipe, training documents, soft labels and tokenizer."""
+    """A hash of the version, the recipe, the tokenizer, the training documents and their soft labels."""
     digest = blake2b(f"{__version__}\x1f{recipe.to_yaml()}\x1f{vocabulary.tokenizer.to_str()}".encode(), digest_size=16)
     for one in chain(data.train, data.soft_labels):
         digest.update(json.dumps(plain_of(one)).encode())
@@ -94,7 +94,7 @@ def hash_of_data(recipe: Recipe, data: Splits, vocabulary: PieceVocabulary) -> s
 
 
 def fitting(path: Path, made_from: str) -> ExampleFile | None:
-    """The file, if it is there and whole and was made from just this."""
+    """The file, if it is complete and was made from exactly this data; else None."""
     try:
         found = ExampleFile(path)
         return found if found.made_from == made_from else None
@@ -134,7 +134,7 @@ def _row(example: Example) -> _Row:
         **of_entities,
         **of_soft,
         "text": "".join(window.words).encode(),
-        "source": None if example.source is None else example.source.encode(errors=_HALF),
+        "source": None if example.source is None else example.source.encode(errors=_SURROGATES),
         "times": example.times,
         "soft_weight": soft.weight if soft is not None else None,
         "covers_discontinuous": soft is not None and soft.covers_discontinuous,
@@ -142,7 +142,7 @@ def _row(example: Example) -> _Row:
 
 
 class _Part:
-    """One part of the file, whose numbers stay in it until they are asked for."""
+    """One record batch of the file; its values are read only on access."""
 
     def __init__(self, batch: Any) -> None:
         batch.validate(full=True)
@@ -151,7 +151,7 @@ class _Part:
 
     def example(self, row: int) -> Example:
         text, source, times, weight, covers = (column[row].as_py() for column in self._others.values())
-        text, source = text.decode(), None if source is None else source.decode(errors=_HALF)
+        text, source = text.decode(), None if source is None else source.decode(errors=_SURROGATES)
         soft = None if weight is None else WindowSoftLabels(self._entities(row, "soft_"), weight, covers)
         return Example(self._window(row, text), self._entities(row), self._numbers(row, "annotated") > 0, soft, times, source)
 

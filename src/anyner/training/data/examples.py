@@ -1,4 +1,4 @@
-"""From documents to training examples, and what to tell the user before the first step: problems, unreachable gold, leaks."""
+"""From documents to training examples, and what to report before the first step: problems, unreachable gold, leaks."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from anyner.text.windows import Window, words_of
 from anyner.training.data.splits import DocumentSoftLabels, Splits
 
 _MOST_UNKNOWN = 0.2
-"""Share of unknown words from which the encoder is called unfit."""
+"""Share of unknown words above which the encoder is reported as unsuitable."""
 _MOST_REPEATED = 0.1
-"""Share of dev that train may repeat: greetings and headings are in every corpus."""
+"""Share of dev documents that may repeat train: greetings and headings occur in every corpus."""
 _SOFT_LABEL_WEIGHT = 0.5
 """Weight of the soft labels in the targets; gold has the rest."""
 
 
 @dataclass(slots=True)
 class DataCheck:
-    """What was noticed in the data."""
+    """Findings about the data."""
 
     problems: tuple[Problem, ...] = ()
     entities: int = 0
@@ -39,14 +39,14 @@ class DataCheck:
     unknown_words: int = 0
     """Training words that are not in the encoder's vocabulary."""
     dev_from_train: int = 0
-    """Dev documents from source documents that train has as well."""
+    """Dev documents whose source document is also in train."""
     dev: int = 0
     """Dev documents."""
     dev_repeated: int = 0
     """Dev documents without a `doc` that have the text of a training document."""
 
     def lines(self) -> list[str]:
-        """One line for each thing a user should know."""
+        """One line for each finding that the user should know."""
         found = []
         if self.problems:
             found.append(summary(self.problems))
@@ -58,7 +58,7 @@ class DataCheck:
         if self.unknown_words > _MOST_UNKNOWN * self.words:
             share = self.unknown_words / self.words
             found.append(
-                f"{share:.0%} of the training words are not in the encoder's vocabulary, so that they all look alike to it: "
+                f"{share:.0%} of the training words are not in the encoder's vocabulary, so it cannot tell them apart: "
                 "choose an encoder for their language (--encoder)"
             )
         for label, count in self.unknown_labels.most_common():
@@ -80,7 +80,7 @@ def training_examples(
 ) -> Iterator[Example]:
     """An example for each window of each training document. `entities` are those of each document, in words.
 
-    Those with discontinuous entities are seen `oversample` times in an epoch, unless they come from augmentation.
+    Examples with discontinuous entities are seen `oversample` times in an epoch, unless they come from augmentation.
     """
     config, head = recognizer.config, recognizer.model.head.config
     soft_labels = data.soft_labels or (None,) * len(data.train)
@@ -107,7 +107,7 @@ def training_examples(
 def _soft_labels(
     document: Document, soft: DocumentSoftLabels | None, windows: Sequence[Window], config: ModelConfig
 ) -> list[WindowSoftLabels | None]:
-    """Those of each window."""
+    """The soft labels of each window."""
     if soft is None:
         return [None] * len(windows)
     predicted = word_entities(replace(document, entities=soft.entities), config.text, DataCheck())
@@ -118,7 +118,7 @@ def _soft_labels(
 
 
 def word_entities(document: Document, text: TextConfig, check: DataCheck) -> list[WordEntity]:
-    """The entities of a document in words; those not on word boundaries are noted."""
+    """The entities of a document in words; those not on word boundaries are recorded in `check`."""
     words = list(words_of(document, text))
     aligned = to_words(document.entities, [start for start, _ in words], [end for _, end in words])
     check.misaligned.extend(f"{document.id or 'a document'}: {misalignment}" for misalignment in aligned.misaligned)

@@ -24,9 +24,9 @@ _CLOSING = frozenset("\"'”’»)]】」』")
 _FEW = 4
 """Mean number of sentences in a short passage."""
 _KINDS = 3
-"""Whole, in short passages, sentence by sentence."""
+"""Ways to read a document: whole, in short passages, sentence by sentence."""
 _POOL = 50
-"""Batches sorted by length together: enough to save padding, few enough to keep each batch a random sample."""
+"""Batches sorted by length together: enough to save padding, few enough that each batch stays a random sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Passage:
 
 @dataclass(frozen=True, slots=True)
 class _Sentences:
-    """All sentences of the training examples, a number of each in every array: there may be millions."""
+    """All sentences of the training examples, one array per field, as there may be millions."""
 
     example: array[int]  # the example that it is in
     first: array[int]  # its first word there
@@ -50,7 +50,7 @@ class _Sentences:
     before: array[int]  # pieces of the text before it, read as context only
     after: array[int]
     times: array[int]  # how often it is seen in an epoch
-    goes_on: array[int]  # whether it follows the one before it in the same text, which then says if a line break separates them
+    continues: array[int]  # whether the sentence before is in the same text, which says if a line break separates them
     new_line: array[int]  # whether it begins a line
 
 
@@ -63,11 +63,11 @@ class Passages:
         columns = [array("i") for _ in fields(_Sentences)]
         groups: dict[tuple[Hashable, ...], array[int]] = defaultdict(lambda: array("i"))
         self.words = 0
-        """Of all examples."""
+        """Number of words in all examples."""
         for place, example in enumerate(examples):
             parts = [example] if one_each else sentences_of(example)
-            stands_for_itself = one_each or (example.source is None and len(parts) > _FEW)
-            source = place if stands_for_itself else example.source
+            is_own_source = one_each or (example.source is None and len(parts) > _FEW)
+            source = place if is_own_source else example.source
             first = 0
             for number, part in enumerate(parts):
                 groups[(source, *_alike(part))].append(len(columns[0]))
@@ -101,7 +101,7 @@ class Passages:
         return example if held.whole[place] else example.part(held.first[place], held.stop[place])
 
     def size(self, passage: Passage) -> int:
-        """Pieces that go through the encoder, special ones aside."""
+        """Number of pieces that the encoder reads, without special ones."""
         held, first, last = self._sentences, passage.sentences[0], passage.sentences[-1]
         own = sum(held.size[place] for place in passage.sentences)
         return own + sum(passage.breaks) + held.before[first] + held.after[last]
@@ -111,13 +111,13 @@ class Passages:
         documents = [places] if source is not None else self._runs(places, lambda: len(places))
         for document in documents:
             kind = int(random.integers(_KINDS))
-            break_rate = random.choice((0.0, 0.5, 1.0))  # separated by blanks, by either, by line breaks
+            break_rate = random.choice((0.0, 0.5, 1.0))  # separated by blanks, by both, by line breaks
             for together in self._runs(document, partial(_most, kind, len(document), random)):
                 drawn = random.random(len(together)) < break_rate
                 yield Passage(tuple(together), tuple(self._breaks(together, drawn.tolist())))
 
     def _runs(self, places: Sequence[int], draw_most: Callable[[], int]) -> Iterator[list[int]]:
-        """Consecutive sentences that fit into a window, at most as many as `draw_most` says each time."""
+        """Runs of consecutive sentences that fit into a window; `draw_most` gives the maximum length of each."""
         held: list[int] = []
         size, most = 0, 0
         for place in places:
@@ -136,12 +136,12 @@ class Passages:
     def _breaks(self, places: Sequence[int], drawn: Sequence[bool]) -> Iterator[bool]:
         yield False
         for (before, place), by_chance in zip(pairwise(places), drawn[1:], strict=True):
-            known = self._sentences.goes_on[place] and place == before + 1
+            known = self._sentences.continues[place] and place == before + 1
             yield bool(self._sentences.new_line[place]) if known else by_chance
 
 
 def epoch_batches(passages: Passages, extra: int, config: TrainingConfig, epoch: int) -> list[list[Passage]]:
-    """The batches of an epoch, counted from 0. `extra`: pieces that each row has besides those of its passage."""
+    """The batches of an epoch, counted from 0. `extra`: additional pieces in each row."""
     drawn = passages.of(epoch)
     sizes = [passages.size(passage) + extra for passage in drawn]
     sentences = [len(passage.sentences) for passage in drawn]
@@ -156,7 +156,7 @@ def epoch_batches(passages: Passages, extra: int, config: TrainingConfig, epoch:
 
 
 def _most(kind: int, sentences: int, random: np.random.Generator) -> int:
-    """Most sentences of the next passage."""
+    """Maximum number of sentences in the next passage."""
     return (sentences, 1 + int(random.geometric(1 / (_FEW - 1))), 1)[kind]
 
 

@@ -21,7 +21,7 @@ from anyner.training.config import DataConfig, Source
 from anyner.training.data.augmentation import augmented
 
 _FEW, _WHOLE = 4, 16
-"""Sentences of a short dev passage, and of a stand-in for a source document where sentences have no `doc`."""
+"""Sentences in a short dev passage, and in a stand-in for a source document if sentences have no `doc`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class DocumentSoftLabels:
 
 
 def plain_of(one: Document | DocumentSoftLabels | None) -> list[Any] | None:
-    """All of it for a hash, as JSON: its order, unlike that of `repr`, is the same in every process."""
+    """Plain data to hash as JSON: its order, unlike that of `repr`, is the same in every process."""
     if isinstance(one, Document):
         return [one.to_json(), one.before, one.after]
     return None if one is None else [one.covers_discontinuous, [entity.to_json() for entity in one.entities]]
@@ -59,7 +59,7 @@ class Splits:
 
 @dataclass(frozen=True, slots=True)
 class Corpora:
-    """The files of a recipe, as they are."""
+    """The corpora of a recipe, as read from its files."""
 
     train: Corpus
     dev: Corpus
@@ -76,7 +76,7 @@ def read_data(data: DataConfig, text: TextConfig, dev_trains: bool = False) -> S
 
 
 def split_data(corpora: Corpora, data: DataConfig, text: TextConfig, dev_trains: bool = False) -> Splits:
-    """What is trained on and scored: documents held out as dev, neighbours attached, augmentation and soft labels."""
+    """The documents to train on and to score: dev held out, neighbours attached, augmentation and soft labels added."""
     files = (corpora.train, corpora.dev, corpora.test)
     train, dev, test = (corpus.documents for corpus in files)
     if data.held_out:
@@ -127,7 +127,7 @@ def _read_source(source: Source) -> Corpus:
 
 
 def thinned(documents: Sequence[Document], most: int) -> tuple[Document, ...]:
-    """About so many documents at most, evenly drawn, source documents whole."""
+    """At most about `most` documents, evenly spaced; source documents stay whole."""
     sources = sources_of(documents)
     kept = set(list(dict.fromkeys(sources))[:: -(-len(documents) // most)]) if len(documents) > most else set(sources)
     return tuple(document for document, source in zip(documents, sources, strict=True) if source in kept)
@@ -150,17 +150,17 @@ def held_out(documents: Sequence[Document], share: float) -> tuple[tuple[Documen
 
 
 def sources_of(documents: Sequence[Document]) -> list[tuple[str, str]]:
-    """What of each belongs on one side of a split: its source document (`doc`); without one, equal texts."""
+    """A key for each document; equal keys stay on one side of a split: its source document (`doc`) or, without one, its text."""
     return [("doc", one.doc) if one.doc is not None else ("text", one.text) for one in documents]
 
 
 def read_soft_labels(
     sources: Sequence[Source], documents: Sequence[Document]
 ) -> tuple[list[DocumentSoftLabels | None], list[Problem]]:
-    """The soft labels of each document, None where no file has its text; and the files' problems.
+    """The soft labels of each document, None if no file has its text; and the problems of the files.
 
     Several predictions of one text are averaged; a missing entity counts as 0. For discontinuous entities only files that have
-    any are averaged: models behind the others cannot express them.
+    any are averaged: the models of the others cannot express them.
     """
     predicted: dict[str, list[DocumentSoftLabels]] = defaultdict(list)
     problems: list[Problem] = []
@@ -187,7 +187,7 @@ def _averaged(predictions: Sequence[DocumentSoftLabels]) -> DocumentSoftLabels:
         by_key[entity.key] = entity
         total[entity.key] += 1.0 if entity.score is None else min(1.0, max(0.0, entity.score))
     covering = sum(one.covers_discontinuous for one in predictions)
-    models = (len(predictions), covering)  # that could have predicted an entity, by whether it is discontinuous
+    models = (len(predictions), covering)  # models that could have predicted the entity, by whether it is discontinuous
     averaged = tuple(replace(entity, score=total[key] / models[entity.discontinuous]) for key, entity in by_key.items())
     return DocumentSoftLabels(averaged, covers_discontinuous=covering > 0)
 

@@ -50,7 +50,7 @@ def corpus_statistics(
 
 
 def strictest_policy(per_document: Iterable[Sequence[WordEntity]], shapes: Collection[Shape]) -> Policy:
-    """The strictest overlap policy that the corpus keeps; discontinuous entities count only for a model that can express them.
+    """The strictest overlap policy that the corpus satisfies; discontinuous entities count only if the model can express them.
 
     Entities that share words with discontinuous ones ("hip and knee pain") seldom do so with each other.
     """

@@ -1,4 +1,4 @@
-"""A few sentences for an architecture to learn by heart: what cannot do that is broken somewhere between text and loss."""
+"""Overfitting to a few sentences: an architecture that cannot is broken somewhere between text and loss."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from anyner.training.config import Recipe
 from anyner.training.progress import EpochRecord, Listener
 
 READ = 12
-"""How often an epoch reads every sentence: scoring dev takes longer than learning so few."""
+"""Passes over the sentences per epoch: scoring dev takes longer than training on so few."""
 WIDTH = 48
 
 
@@ -26,34 +26,34 @@ class Learned:
     best_f1: float
 
 
-class _EnoughError(Exception):
-    """The dev score that was waited for is there."""
+class _ReachedError(Exception):
+    """The target dev F1 is reached."""
 
 
 class _Until(Listener):
-    """Ends a training as soon as an epoch's dev score is `enough`: its model is saved by then."""
+    """Stops training when an epoch's dev F1 reaches `until`; its model is already saved then."""
 
-    def __init__(self, enough: float) -> None:
-        self.enough, self.best_f1 = enough, 0.0
+    def __init__(self, until: float) -> None:
+        self.until, self.best_f1 = until, 0.0
 
     def epoch(self, record: EpochRecord) -> None:
         assert record.dev_f1 is not None
         self.best_f1 = max(self.best_f1, record.dev_f1)
-        if record.dev_f1 >= self.enough:
-            raise _EnoughError
+        if record.dev_f1 >= self.until:
+            raise _ReachedError
 
 
-def learned_by_heart(
+def overfit(
     folder: Path,
     architecture: str,
     head: dict[str, Any],
     *,
     epochs: int,
-    enough: float = 1.0,
+    until: float = 1.0,
     contiguous: bool = True,
     documents: tuple[anyner.Document, ...] = (),
 ) -> Learned:
-    """These documents, or eight sentences, or four with discontinuous entities: a decoder's steps take longer."""
+    """Trains on these documents, on eight sentences, or on four with discontinuous entities, as decoders take longer."""
     if not documents:
         documents = (synthetic(8, seed=4, contiguous=True) if contiguous else synthetic(4, seed=11)).documents
     rate = 5e-3 if contiguous else 6e-3
@@ -71,18 +71,18 @@ def learned_by_heart(
         },
         "recipe",
     )  # fmt: skip
-    best_f1 = best_until(enough, recipe, folder / "model")
+    best_f1 = train_until(until, recipe, folder / "model")
     return Learned(anyner.load(folder / "model"), documents, best_f1)
 
 
 def small(architecture: str, width: int = 64) -> dict[str, int]:
-    """A width for the head, where it has one to set."""
+    """A small width for the head, if that is a setting."""
     return {"width": width} if "width" in config_class(architecture).model_fields else {}
 
 
-def best_until(enough: float, recipe: Recipe, folder: Path) -> float:
-    """The best dev score of a training that ends early where it is enough."""
-    until = _Until(enough)
-    with contextlib.suppress(_EnoughError):
-        anyner.train(recipe, folder, listener=until)
-    return until.best_f1
+def train_until(until: float, recipe: Recipe, folder: Path) -> float:
+    """The best dev F1 of a training that stops when it reaches `until`."""
+    listener = _Until(until)
+    with contextlib.suppress(_ReachedError):
+        anyner.train(recipe, folder, listener=listener)
+    return listener.best_f1
