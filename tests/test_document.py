@@ -217,3 +217,10 @@ def test_entities_are_entities() -> None:
 def test_a_text_is_a_str() -> None:
     with pytest.raises(InvalidInputError, match="text: expected str, got NoneType"):
         Document(None)  # type: ignore[arg-type]
+
+
+def test_of_equal_entities_the_best_score_stays_and_no_score_is_the_lowest() -> None:
+    document = Document("aspirin")
+    entities = [Entity("Drug", ((0, 7),), score) for score in (None, -2.0, -1.0)]
+    for order in (entities, entities[::-1]):
+        assert [entity.score for entity in document.with_entities(order).entities] == [-1.0]

@@ -255,9 +255,14 @@ def _without_duplicates(entities: list[Entity]) -> list[Entity]:
     best: dict[tuple[str, Fragments], Entity] = {}
     for entity in entities:
         other = best.get(entity.key)
-        if other is None or (entity.score or 0.0) > (other.score or 0.0):
+        if other is None or _strength(entity) > _strength(other):
             best[entity.key] = entity
     return list(best.values())
+
+
+def _strength(entity: Entity) -> float:
+    """The score; no score ranks below every score."""
+    return -math.inf if entity.score is None else entity.score
 
 
 def _placed(entity: Entity, text: str) -> Entity:

@@ -10,6 +10,7 @@ import pytest
 from command_line import anyner_command
 
 import anyner
+from anyner.export.int8 import remove_int8
 from anyner.storage.bundled import bundled_folder
 from anyner.storage.graph import graph_of
 from anyner.training import graph
@@ -19,10 +20,10 @@ def test_a_graph_stays_only_if_it_gives_the_same_entities(tmp_path: Path, monkey
     source = bundled_folder("general-en")
     assert source is not None
     folder = Path(shutil.copytree(source, tmp_path / "model"))
-    monkeypatch.setattr(graph, "add_graph", lambda *_: None)  # there is one already
+    monkeypatch.setattr(graph, "add_graph", lambda *_: remove_int8(folder))  # there is one already
     done = anyner_command("export", folder, "--corpus", "synthetic:contiguous:test", "--most", 2)
     assert done.code == 0, done.err
-    assert "in 2 documents, scores within" in done.err
+    assert "in 2 documents, scores within" in done.err and "removed the int8 graph" in done.err
     assert json.loads((folder / "parity.json").read_text(encoding="utf-8"))["differing"] == 0
     assert not hasattr(anyner.load(folder, device="cpu").runtime, "model")
 
@@ -36,3 +37,8 @@ def test_a_graph_stays_only_if_it_gives_the_same_entities(tmp_path: Path, monkey
     failed.assert_one_line("the graph and torch disagree", "3 entities differ")
     assert graph_of(folder) is None
     assert not list(folder.glob("graph*")) and not (folder / "parity.json").exists()
+
+
+def test_bundled_models_are_not_changed() -> None:
+    refused = anyner_command("export", "general-en")
+    refused.assert_one_line("general-en: cannot change a bundled or hub model")

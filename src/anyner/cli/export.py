@@ -12,7 +12,7 @@ from anyner.cli.output import say
 
 
 def export(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model folder or a bundled name.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model folder.")],
     *,
     corpus: Annotated[str | None, typer.Option(metavar="CORPUS", help=f"Corpus to check the graph on. {CORPUS_HELP}")] = None,
     most: Annotated[int, typer.Option("--most", min=1, metavar="N", help="Maximum number of documents to check.")] = 200,
@@ -29,15 +29,20 @@ def export(
       anyner export runs/demo
       anyner export runs/genia --corpus data/genia/dev.jsonl --int8
     """
-    from anyner.storage.load import find
+    from anyner.storage.graph import INT8
+    from anyner.storage.load import check_own, find
     from anyner.training.graph import add_checked_graph, add_checked_int8, dev_documents
 
     folder = find(model)
+    check_own(model, folder, "copy its folder and export the copy")
     documents = list(islice(read_corpus(corpus, None).documents, most)) if corpus else dev_documents(folder, most)
+    had_int8 = (folder / INT8).is_file()
     parity = add_checked_graph(folder, documents)
     same = f"the same {parity.entities} entities in {parity.documents} documents"
     within = f"scores within {parity.largest_difference:.1e}"
     say(f"{folder}: {same}, {within}; {parity.speedup:.1f} times as fast as torch on this machine", err=True)
+    if had_int8 and not int8 and not (folder / INT8).exists():
+        say(f"{folder}: removed the int8 graph of the old one: add --int8 for a new one", err=True)
     if int8:
         found = add_checked_int8(folder, parity, documents)
         scores = f"F1 {100 * found.f1:.1f}, in float32 {100 * found.f1_in_float32:.1f}"

@@ -12,6 +12,7 @@ from anyner.encoding.untrusted import read_json
 from anyner.errors import AnynerError
 from anyner.inference.config import Calibration
 from anyner.storage.files import CONFIG, write_text
+from anyner.storage.load import check_own
 
 
 def check_target(name: str | Path, folder: Path, output: Path | None) -> None:
@@ -19,8 +20,8 @@ def check_target(name: str | Path, folder: Path, output: Path | None) -> None:
     if output is not None:
         if output.exists():
             raise AnynerError(f"{output}: already exists: choose another folder for the copy")
-    elif Path(name).expanduser() != folder:
-        raise AnynerError(f"{name}: cannot change a bundled or hub model: write a calibrated copy with -o (output=)")
+    else:
+        check_own(name, folder, "write a calibrated copy with -o (output=)")
 
 
 def store_calibration(folder: Path, calibration: Calibration, output: Path | None = None) -> Path:

@@ -126,6 +126,12 @@ def find(name: str | Path, revision: str | None = None) -> Path:
     raise AnynerError(f"there is no model {name}: no such folder{known}")
 
 
+def check_own(name: str | Path, folder: Path, instead: str) -> None:
+    """Refuses to change a model that `find` did not take from a folder of that name."""
+    if Path(name).expanduser() != folder:
+        raise AnynerError(f"{name}: cannot change a bundled or hub model: {instead}")
+
+
 def is_model_folder(folder: Path) -> bool:
     """Whether the folder holds a model of this package: other libraries use the same file names."""
     path = folder / CONFIG
