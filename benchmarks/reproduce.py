@@ -60,7 +60,7 @@ class Cell:
     def named(cls, name: str) -> Cell:
         found = re.fullmatch(r"(\w+)(\+contiguous)?-(\w+)-([\w-]+)", name)
         if found is None or found[1] not in architectures():
-            raise AnynerError(f"there is no model {name}: write ARCHITECTURE-CORPUS-ENCODER")
+            raise AnynerError(f"unknown model {name}: write ARCHITECTURE-CORPUS-ENCODER")
         return cls(found[1], found[3], found[4], contiguous=found[2] is not None)
 
     @property

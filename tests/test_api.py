@@ -77,7 +77,7 @@ def test_evaluate_passes_thresholds_and_policy_on(trained: Path) -> None:
     strict, loose = (anyner.evaluate(ner, TEST, thresholds={"score": score}, overlap="all").strict for score in (0.95, 0.1))
     assert strict.predicted < loose.predicted
     assert anyner.evaluate(ner, TEST, thresholds={"score": 0.1}, overlap="flat").strict.predicted < loose.predicted
-    with pytest.raises(AnynerError, match="there is no threshold 'phi'"):
+    with pytest.raises(AnynerError, match="unknown threshold 'phi'"):
         anyner.evaluate(ner, TEST, thresholds={"phi": 0.1})
 
 

@@ -31,7 +31,7 @@ def test_every_folder_with_a_head_is_listed_and_keeps_the_contract() -> None:
 
 def test_an_unknown_name_is_an_error_that_lists_the_known_ones() -> None:
     for find in (registry.config_class, registry.head_class):
-        with pytest.raises(AnynerError, match=r"there is no architecture 'bert'; there are: .*biaffine"):
+        with pytest.raises(AnynerError, match=r"unknown architecture 'bert': expected one of .*biaffine"):
             find("bert")
 
 

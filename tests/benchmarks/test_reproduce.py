@@ -44,7 +44,7 @@ def test_every_architecture_is_timed_on_every_existing_corpus(
 
 @pytest.mark.parametrize("name", ["biaffine", "magic-genia-minilm"])
 def test_an_unknown_model_is_named(reproduce: ModuleType, name: str) -> None:
-    with pytest.raises(AnynerError, match=f"there is no model {name}: write ARCHITECTURE-CORPUS-ENCODER"):
+    with pytest.raises(AnynerError, match=f"unknown model {name}: write ARCHITECTURE-CORPUS-ENCODER"):
         reproduce.Cell.named(name)
 
 

@@ -11,9 +11,9 @@ from run_scripts import SCRIPTS, told_at_the_end
 @pytest.mark.parametrize(
     ("command", "told"),
     [
-        (["reproduce.py", "train", "missing.yaml"], "reproduce.py: there is no recipe missing.yaml"),
-        (["memory.py", "missing"], "memory.py: there is no model missing"),
-        (["reproduce.py", "speed", "none"], "reproduce.py: there is no model none"),
+        (["reproduce.py", "train", "missing.yaml"], "reproduce.py: missing.yaml: no such recipe"),
+        (["memory.py", "missing"], "memory.py: cannot find model missing"),
+        (["reproduce.py", "speed", "none"], "reproduce.py: unknown model none"),
     ],
     ids=["recipe", "model", "training"],
 )
@@ -33,5 +33,5 @@ def test_a_script_in_a_folder_finds_the_shared_modules(tmp_path: Path, monkeypat
     monkeypatch.setattr(sys, "path", [str(path.parent), *(one for one in sys.path if one != str(SCRIPTS))])
     monkeypatch.setattr(sys, "argv", [str(path), "stage", "missing", "missing.jsonl"])
     monkeypatch.delitem(sys.modules, "script", raising=False)
-    with pytest.raises(SystemExit, match=r"^locate_label\.py: there is no model missing"):
+    with pytest.raises(SystemExit, match=r"^locate_label\.py: cannot find model missing"):
         runpy.run_path(str(path), run_name="__main__")

@@ -18,5 +18,5 @@ def test_it_times_a_new_process_and_sees_what_it_imports(monkeypatch: pytest.Mon
     assert module.imported("general-en") == ["onnxruntime"]
     found = module.started("general-en", "onnx")
     assert found.seconds > 0.1 and 50 < found.megabytes < 300
-    with pytest.raises(AnynerError, match=r"anyner predict failed: .*there is no model"):
+    with pytest.raises(AnynerError, match=r"anyner predict failed: .*cannot find model"):
         module.started("no-such-model", "onnx")

@@ -40,7 +40,7 @@ def test_from_folds_to_a_model_of_all_documents(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--folds", "3", "--fold", "4"], "there is no fold 4 of 3"),
+        (["--folds", "3", "--fold", "4"], "fold: expected 1 to 3, got 4"),
         (["--folds", "90"], "34 documents in train and dev are too few for 90 folds"),
         (["--set", "refit.epoch=1"], "already has `refit`"),
         (["--set", "data.soft_labels=nowhere.jsonl"], "nowhere.jsonl"),

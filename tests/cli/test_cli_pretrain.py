@@ -27,7 +27,7 @@ def test_a_training_starts_from_the_folder(tmp_path: Path) -> None:
     [
         (["nowhere.txt"], "nowhere.txt"),
         (["--set", "training.epoch=2"], "training.epoch"),
-        (["--set", "encoder.source=./nowhere"], "there is no folder ./nowhere"),
+        (["--set", "encoder.source=./nowhere"], "no such folder: ./nowhere"),
     ],
 )
 def test_errors_are_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:

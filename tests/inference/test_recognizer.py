@@ -232,7 +232,7 @@ def test_an_overlap_policy_can_be_chosen_for_a_call(recognizer: Recognizer, pred
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ({"thresholds": {"scor": 0.5}}, "there is no threshold 'scor'; biaffine has: score"),
+        ({"thresholds": {"scor": 0.5}}, "unknown threshold 'scor'; biaffine has: score"),
         ({"thresholds": {"score": 0.05}}, "threshold score: expected 0.1 to 1, got 0.05"),
         ({"thresholds": {"score": 1.5}}, "threshold score: expected 0.1 to 1, got 1.5"),
         ({"thresholds": {"score": float("nan")}}, "threshold score: expected 0.1 to 1, got nan"),

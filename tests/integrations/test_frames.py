@@ -48,7 +48,7 @@ def test_polars_rows_are_named_by_their_number(ner: anyner.Recognizer) -> None:
     none = anyner.predict_frame(frame[1:4], "text", ner)
     assert none.height == 0 and none.schema == found.schema
     for given, column, message in [
-        (frame, "body", "there is no column 'body': name the text column \\(text, n\\)"),
+        (frame, "body", "unknown column 'body': name the text column \\(text, n\\)"),
         (frame, "n", "column 'n', row 0: expected a text, got int"),
         (frame.lazy(), "text", "got LazyFrame: collect it first"),
         ([CELLS], "text", "expected a pandas or Polars DataFrame, got list"),

@@ -123,8 +123,8 @@ def test_a_stored_doc_keeps_its_entities(nlp: Any) -> None:
     ("config", "message"),
     [
         ({"ents": "best"}, "unknown overlap policy 'best'"),
-        ({"model": "nothing"}, "there is no model nothing"),
-        ({"thresholds": {"nothing": 0.5}}, "there is no threshold 'nothing'"),
+        ({"model": "nothing"}, "cannot find model nothing"),
+        ({"thresholds": {"nothing": 0.5}}, "unknown threshold 'nothing'"),
     ],
 )
 def test_bad_settings_are_one_line(config: dict[str, Any], message: str) -> None:

@@ -42,7 +42,7 @@ class StandIn:
         overlap: str | None = None,
     ) -> Decoding:
         if unknown := next((name for name in thresholds or {} if name != "score"), None):
-            raise AnynerError(f"there is no threshold {unknown!r}")
+            raise AnynerError(f"unknown threshold {unknown!r}")
         chosen = {"score": 0.5, **(thresholds or {})}
         return Decoding(LABELS, chosen, checked_policy(overlap or "all"), HeadConfig(), Options.of(options, "options"))
 

@@ -85,9 +85,9 @@ def test_texts_settings_and_labels_of_a_request() -> None:
 @pytest.mark.parametrize(
     ("body", "status", "line"),
     [
-        ({"texts": "a", "model": "../secret"}, 400, "there is no model '../secret'; available: stand-in"),
-        ({"texts": "a", "labels": ["Place"]}, 400, "there is no label 'Place'; the model has: Name, Pair"),
-        ({"texts": "a", "thresholds": {"x": 1}}, 400, "there is no threshold 'x'"),
+        ({"texts": "a", "model": "../secret"}, 400, "unknown model '../secret'; available: stand-in"),
+        ({"texts": "a", "labels": ["Place"]}, 400, "unknown label 'Place'; the model has: Name, Pair"),
+        ({"texts": "a", "thresholds": {"x": 1}}, 400, "unknown threshold 'x'"),
         ({"texts": "a", "options": {"steps": 101}}, 400, "option steps: expected at most 100, got 101"),
         ({"texts": "a", "overlap": "none"}, 422, "overlap: Input should be"),
         ({"text": "a"}, 422, "texts: Field required"),
@@ -251,7 +251,7 @@ def test_ndjson_answers_lines_in_order_and_ends_at_an_error() -> None:
 @pytest.mark.parametrize(
     ("body", "query", "status", "line"),
     [
-        (b'"a"', "?model=x", 400, "there is no model 'x'"),
+        (b'"a"', "?model=x", 400, "unknown model 'x'"),
         (b'"a"', "?colour=x", 422, "query: unknown parameter 'colour'"),
         (b'"a"', "?thresholds=x", 422, "query: thresholds is not JSON"),
         (b"x", "", 422, "line 1 is not JSON"),

@@ -159,7 +159,7 @@ def test_what_cannot_be_served_is_reported_in_one_line() -> None:
         listener_on("127.0.0.1", port)
     listener.close()
     for arguments, line in [
-        (["missing"], "anyner: there is no model missing: no such folder; bundled models: biomed-en, general-en\n"),
+        (["missing"], "anyner: cannot find model missing: no such folder; bundled models: biomed-en, general-en\n"),
         (["general-en", "general-en"], "anyner: general-en: two models are called 'general-en'; write NAME=general-en\n"),
         (["=general-en"], "anyner: =general-en: write NAME=MODEL\n"),
     ]:

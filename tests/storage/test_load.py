@@ -146,7 +146,7 @@ def test_a_wrong_config_is_one_line_that_names_file_and_key(
 
 
 def test_an_unknown_architecture_is_named(copied: Path) -> None:
-    assert "there is no architecture 'magic'" in message_of(with_config(copied, lambda plain: plain.update(architecture="magic")))
+    assert "unknown architecture 'magic'" in message_of(with_config(copied, lambda plain: plain.update(architecture="magic")))
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "null", '{"model_type": "bert"}', "\xff"])
@@ -198,7 +198,7 @@ def test_weights_are_never_all_in_memory_twice(copied: Path, monkeypatch: pytest
 
 def test_a_folder_without_a_model_and_a_name_without_a_folder_are_reported(tmp_path: Path) -> None:
     assert "is not a model folder: no config.json" in message_of(tmp_path)
-    assert "there is no model nowhere" in message_of("nowhere")
+    assert "cannot find model nowhere" in message_of("nowhere")
     assert str(tmp_path / "gone") in message_of(tmp_path / "gone")
 
 

@@ -74,7 +74,7 @@ def test_a_folder_without_a_best_epoch_is_refused(second: TrainingResult, tiny: 
         with_refit(tiny(), tmp_path)
     with pytest.raises(AnynerError, match=r"refit\.epoch is 3, but training\.epochs is 2"):
         tiny("refit.epoch=3")
-    with pytest.raises(AnynerError, match=r"refit\.thresholds: there is no 'scor'; the architecture has: score"):
+    with pytest.raises(AnynerError, match=r"refit\.thresholds: unknown threshold 'scor'; the architecture has: score"):
         run(tiny("refit.epoch=1", "refit.thresholds.scor=0.4"), tmp_path / "model")
 
 

@@ -126,9 +126,9 @@ def test_an_empty_training_file_is_one_line_that_names_it(tiny: Callable[..., Re
 @pytest.mark.parametrize(
     ("change", "named"),
     [
-        ("architecture=magic", "there is no architecture 'magic'"),
+        ("architecture=magic", "unknown architecture 'magic'"),
         ("head.witdh=3", "head: unknown key 'witdh'"),
-        ("encoder.source=./nowhere", "encoder.source: there is no folder ./nowhere"),
+        ("encoder.source=./nowhere", "encoder.source: no such folder: ./nowhere"),
         ("text.window=600", "text.window 600 is longer than the encoder's 512"),
     ],
 )

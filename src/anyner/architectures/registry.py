@@ -64,5 +64,5 @@ def numpy_head_class(name: str) -> type[NumpyHead]:
 def _module(name: str) -> str:
     module = _modules().get(name)
     if module is None:
-        raise AnynerError(f"there is no architecture {name!r}; there are: {', '.join(names())}")
+        raise AnynerError(f"unknown architecture {name!r}: expected one of {', '.join(names())}")
     return module

@@ -207,7 +207,7 @@ def _reason(error: BaseException) -> str:
 def _place(source: str) -> str:
     folder = Path(source).expanduser()
     if not folder.is_dir() and (source.count("/") > 1 or source.startswith((".", "/", "~"))):
-        raise AnynerError(f"encoder.source: there is no folder {source}")
+        raise AnynerError(f"encoder.source: no such folder: {source}")
     return str(folder) if folder.is_dir() else source
 
 

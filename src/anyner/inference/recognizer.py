@@ -156,9 +156,7 @@ class Recognizer:
         loosest = {threshold.name: threshold.loosest for threshold in runtime.head_config.thresholds()}
         for name, value in (thresholds or {}).items():
             if name not in chosen:
-                raise AnynerError(
-                    f"there is no threshold {name!r}; {self.config.architecture} has: {', '.join(chosen) or 'none'}"
-                )
+                raise AnynerError(f"unknown threshold {name!r}; {self.config.architecture} has: {', '.join(chosen) or 'none'}")
             if not isinstance(value, Real) or isinstance(value, bool):
                 raise AnynerError(f"threshold {name}: expected a number, got {value!r}")
             if not loosest[name] <= value <= 1:

@@ -38,7 +38,7 @@ def _texts(frame: Any, column: str, library: str) -> Iterator[tuple[int, Documen
     """The number and the text of each row that has a text."""
     named = [str(name) for name in frame.columns]
     if column not in frame.columns:
-        raise AnynerError(f"there is no column {column!r}: name the text column ({', '.join(named)})")
+        raise AnynerError(f"unknown column {column!r}: name the text column ({', '.join(named)})")
     if named.count(str(column)) > 1:
         raise AnynerError(f"there are {named.count(str(column))} columns {column!r}: give them different names")
     missing: Iterable[bool] = frame[column].isna() if library == "pandas" else frame[column].is_null()

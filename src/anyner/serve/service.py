@@ -61,7 +61,7 @@ class Service:
     def named(self, name: str | None) -> str:
         """The model's name; the default's if none is given."""
         if name is not None and name not in self.names:
-            raise RefusedError(400, f"there is no model {name!r}; available: {', '.join(self.names)}")
+            raise RefusedError(400, f"unknown model {name!r}; available: {', '.join(self.names)}")
         return self.names[0] if name is None else name
 
     def call(self, choices: Choices) -> Call:
@@ -69,7 +69,7 @@ class Service:
         recognizer = self.recognizer(choices.model)
         for label in choices.labels or ():
             if label not in recognizer.config.labels:
-                raise AnynerError(f"there is no label {label!r}; the model has: {', '.join(recognizer.config.labels)}")
+                raise AnynerError(f"unknown label {label!r}; the model has: {', '.join(recognizer.config.labels)}")
         for name, value in (choices.options or {}).items():
             if isinstance(value, int | float) and value > self.settings.option_number:
                 raise AnynerError(f"option {name}: expected at most {self.settings.option_number}, got {value!r}")

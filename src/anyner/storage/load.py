@@ -123,7 +123,7 @@ def find(name: str | Path, revision: str | None = None) -> Path:
     if folder.is_file():
         raise AnynerError(f"{name}: is a file, not a model folder")
     known = f"; bundled models: {', '.join(bundled_names())}" if bundled_names() else ""
-    raise AnynerError(f"there is no model {name}: no such folder{known}")
+    raise AnynerError(f"cannot find model {name}: no such folder{known}")
 
 
 def check_own(name: str | Path, folder: Path, instead: str) -> None:

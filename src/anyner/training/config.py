@@ -160,7 +160,7 @@ class Recipe(Settings):
         """The recipe in a YAML file, with `key.sub=value` changes on top."""
         file = Path(path)
         if not file.is_file():
-            raise AnynerError(f"{path} is a folder, not a recipe" if file.is_dir() else f"there is no recipe {path}")
+            raise AnynerError(f"{path} is a folder, not a recipe" if file.is_dir() else f"{path}: no such recipe")
         try:
             plain = yaml.load(file.read_text(encoding="utf-8"), Loader=_UniqueKeyLoader)
         except RecursionError:

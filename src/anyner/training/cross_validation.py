@@ -99,7 +99,7 @@ def train_fold(recipe: Recipe, output: Path, folds: int, fold: int, listener: Li
     listener = listener or Listener()
     split = Folds.of(recipe, output, folds, listener)
     if not 1 <= fold <= folds:
-        raise AnynerError(f"there is no fold {fold} of {folds}: folds are counted from 1")
+        raise AnynerError(f"fold: expected 1 to {folds}, got {fold}")
     split.model(fold - 1, listener)
     return split.folder(fold - 1)
 

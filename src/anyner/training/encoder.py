@@ -51,7 +51,7 @@ def _model_folder(source: str) -> Path | None:
         folder = Path(source).expanduser()
         if source in bundled_names() and not folder.exists():
             raise AnynerError(
-                f"encoder.source: there is no folder {source}; for the encoder of the bundled model write {BUNDLED}{source}"
+                f"encoder.source: no such folder: {source}; for the encoder of the bundled model write {BUNDLED}{source}"
             )
         return folder if is_model_folder(folder) else None
     bundled = bundled_folder(source.removeprefix(BUNDLED))

@@ -211,7 +211,9 @@ def _thresholds(head: HeadConfig, refit: RefitConfig | None) -> dict[str, float]
     known = head.default_thresholds()
     given = refit.thresholds if refit is not None else {}
     if unknown := [name for name in given if name not in known]:
-        raise AnynerError(f"refit.thresholds: there is no {unknown[0]!r}; the architecture has: {', '.join(known) or 'none'}")
+        raise AnynerError(
+            f"refit.thresholds: unknown threshold {unknown[0]!r}; the architecture has: {', '.join(known) or 'none'}"
+        )
     return {**known, **given}
 
 
