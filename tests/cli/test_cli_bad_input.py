@@ -93,6 +93,8 @@ def test_what_is_read_is_never_replaced(tiny_model: Path, tmp_path: Path) -> Non
         anyner_command(*arguments).assert_one_line("is read by this command and would be replaced")
     for command in (("evaluate", tiny_model, gold), ("compare", gold, gold, gold)):
         anyner_command(*command, "--report", tmp_path / "keep.txt").assert_one_line("its name must end in .html")
+        same = tmp_path / "same.html"
+        anyner_command(*command, "--report", same, "-o", same).assert_one_line("is the report and the output: choose two files")
     assert gold.read_bytes() == before and not (tmp_path / "keep.txt").exists()
 
 

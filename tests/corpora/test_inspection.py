@@ -28,13 +28,13 @@ def test_every_figure_of_a_small_corpus() -> None:
     found = inspect(corpus)
     assert (found.documents, found.empty_documents, found.longest_document) == (3, 1, 6)
     assert found.average_words == 4.33
-    assert (found.entities, found.nested, found.overlapping, found.same, found.discontinuous) == (7, 4, 2, 2, 1)
+    assert (found.entities, found.nested, found.crossing, found.same, found.discontinuous) == (7, 4, 2, 2, 1)
     assert found.labels == {"B": 3, "P": 1, "S": 3}
     assert (found.most_entities, found.longest_entity, found.most_starting_together, found.most_fragments) == (4, 3, 2, 2)
     assert found.problems == (problem,)
     plain = json.loads(json.dumps(found.to_json()))
     assert plain["problems"] == [{"file": "a.jsonl", "line": 3, "what": "unknown label", "kept": False}]
-    assert plain["overlapping"] == 2
+    assert plain["crossing"] == 2
 
 
 def test_an_empty_corpus_has_figures_too() -> None:
@@ -70,7 +70,7 @@ def test_shapes_are_those_of_the_word_sets(entities: list[tuple[str, frozenset[i
     assert found.nested == sum(any(a < b or b < a for b in rest) for a, rest in zip(sets, others, strict=True))
     assert found.same == sum(a in rest for a, rest in zip(sets, others, strict=True))
     crossing = [any(a & b and not a <= b and not b <= a for b in rest) for a, rest in zip(sets, others, strict=True)]
-    assert found.overlapping == sum(crossing)
+    assert found.crossing == sum(crossing)
     assert found.longest_entity == max(map(len, sets), default=0)
     starts = [min(covered) for covered in sets]
     assert found.most_starting_together == max(map(starts.count, starts), default=0)

@@ -38,7 +38,9 @@ def test_missing_unknown_and_unrecognised(tmp_path: Path) -> None:
     assert NAMES in _message(prose, "xml")
     assert "not in a known format" in _message(prose)
     assert NAMES in _message(prose)
-    assert "is empty" in _message(empty)
+    assert _message(empty) == f"{empty}: is empty: remove it, or put documents into it"
+    prose.write_text('[{"text": "Pain now", "entities": []}]')
+    assert "in a JSON list, write one document per line instead (jsonl)" in _message(prose)
     assert read(empty, "jsonl").documents == ()
 
 
@@ -155,6 +157,7 @@ def test_a_position_outside_the_text_names_file_line_and_text(tmp_path: Path, na
 def test_a_table_of_texts_is_sent_to_what_reads_it(tmp_path: Path) -> None:
     (tmp_path / "notes.CSV").write_text("id,text\n1,Pain now\n")
     assert "to predict on a column of texts, use anyner.predict_frame" in _message(tmp_path / "notes.CSV")
+    assert "to train on words with tags, write WORD, a tab and TAG" in _message(tmp_path / "notes.CSV")
 
 
 def test_folders(tmp_path: Path) -> None:
@@ -189,7 +192,7 @@ def test_splits_that_are_missing_or_doubled(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("{}")
     with pytest.raises(AnynerError, match=r"a\.jsonl: is a file: expected a folder with files named train\.\* and dev\.\*"):
         read_splits(tmp_path / "a.jsonl")
-    with pytest.raises(AnynerError, match="no train corpus"):
+    with pytest.raises(AnynerError, match=r"no train corpus: expected .*; found a\.jsonl$"):
         read_splits(tmp_path)
     for name in ("train.jsonl", "train.jsonl.xz"):
         write([DOCUMENT], tmp_path / name, "jsonl")
@@ -221,3 +224,10 @@ def test_columns_between_word_and_tag_are_not_read(tmp_path: Path) -> None:
     corpus = read(path)
     assert [(document.text, document.sentence) for document in corpus] == [("Kofi spoke", 0), ("Yes", 1)]
     assert corpus.problems == ()
+
+
+def test_a_second_column_of_entity_tags_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.conll"
+    path.write_text("# source\t[2009]\n1\tKofi\tB-PER\tO\n2\tspoke\tO\tO\n\n1\tParis\tB-LOC\tB-LOC\n", encoding="utf-8")
+    (problem,) = read(path).problems
+    assert str(problem) == f"{path}: column 3 has entity tags such as 'B-LOC': only the last column is read (dropped)"

@@ -92,14 +92,14 @@ def test_the_words_of_test_are_mostly_words_of_train() -> None:
 def test_every_shape_is_present_in_the_full_corpus() -> None:
     found = inspect(synthetic(500, split="test"))
     assert found.nested > 0.3 * found.entities
-    assert found.overlapping > 0.1 * found.entities
+    assert found.crossing > 0.1 * found.entities
     assert found.discontinuous > 0.05 * found.entities
     assert 0.05 < found.empty_documents / found.documents < 0.2
 
 
 def test_the_contiguous_variant_is_flat_and_nested_only() -> None:
     found = inspect(synthetic(1_000, contiguous=True))
-    assert (found.discontinuous, found.overlapping, found.most_fragments) == (0, 0, 1)
+    assert (found.discontinuous, found.crossing, found.most_fragments) == (0, 0, 1)
     assert 0.3 * found.entities < found.nested < found.entities
 
 

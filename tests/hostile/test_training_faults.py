@@ -59,7 +59,7 @@ LENGTHS = ("longest", "farthest", "segment_words")
 @pytest.mark.parametrize("architecture", names())
 def test_what_is_fitted_to_a_corpus_is_no_longer_than_a_window(architecture: str) -> None:
     sizes = (1, 2, 10_000)
-    statistics = CorpusStatistics(("A",), sizes, sizes, sizes, 1, 1, 512, encoder_decoder=False, discontinuous=True)
+    statistics = CorpusStatistics(("A",), sizes, sizes, sizes, 1, 512, encoder_decoder=False, discontinuous=True)
     settings = head_class(architecture).Config.of({}, "head").fitted(statistics).model_dump()
     fitted = [settings[key] for key in LENGTHS if settings.get(key)] or [max(settings["lengths"])]
     assert fitted and max(fitted) <= 512

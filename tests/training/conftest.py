@@ -9,6 +9,7 @@ import pytest
 
 from anyner.document import Document
 from anyner.training.config import Recipe, changed
+from anyner.training.progress import Listener
 
 TINY: dict[str, Any] = {
     "data": {"synthetic": {"contiguous": True, "sentences": 60}},
@@ -29,6 +30,24 @@ TINY: dict[str, Any] = {
 def tiny() -> Callable[..., Recipe]:
     """A recipe that trains in about a second, with changes as `--set` takes them."""
     return lambda *changes: Recipe.of(changed(TINY, changes), "recipe")
+
+
+@pytest.fixture(scope="session")
+def noting() -> Callable[[], tuple[Listener, list[str]]]:
+    """A new listener, and the list that collects its notes."""
+
+    class Noting(Listener):
+        def __init__(self) -> None:
+            self.lines: list[str] = []
+
+        def note(self, line: str) -> None:
+            self.lines.append(line)
+
+    def new() -> tuple[Listener, list[str]]:
+        listener = Noting()
+        return listener, listener.lines
+
+    return new
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -29,6 +29,7 @@ from anyner.training.processes import Interrupted
 from anyner.training.progress import Listener
 from anyner.training.run import run
 
+Noting = Callable[[], tuple[Listener, list[str]]]
 RECIPE = Recipe.of(
     {
         "data": {"synthetic": {"contiguous": True, "sentences": 60}},
@@ -179,21 +180,14 @@ def test_nothing_is_written_over(there: str, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [there]
 
 
-def test_problems_of_the_files_are_reported(tmp_path: Path) -> None:
-    class Collecting(Listener):
-        def __init__(self) -> None:
-            self.lines: list[str] = []
-
-        def note(self, line: str) -> None:
-            self.lines.append(line)
-
+def test_problems_of_the_files_are_reported(noting: Noting, tmp_path: Path) -> None:
     lines = [{"text": f"Anna {n} sleeps", "entities": [{"label": "A", "start": 0, "end": 4}]} for n in range(8)]
     lines[3]["entities"] = [{"label": "A", "start": 0, "end": 99}]
     (tmp_path / "train.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     data = {"train": str(tmp_path / "train.jsonl"), "dev": str(tmp_path / "train.jsonl")}
-    listener = Collecting()
+    listener, notes = noting()
     cross_validate(Recipe.of({"data": data, "training": {"epochs": 1}}, "recipe"), tmp_path / "out", 2, listener)
-    assert any("problems in the files (2 dropped)" in line for line in listener.lines), listener.lines
+    assert any("problems in the files (2 dropped)" in line for line in notes), notes
 
 
 @pytest.mark.slow

@@ -31,6 +31,7 @@ from anyner.training.processes import Interrupted
 from anyner.training.progress import Listener
 from anyner.training.run import build, run
 
+Noting = Callable[[], tuple[Listener, list[str]]]
 SMALL = "data.synthetic.sentences=24"
 """6 steps an epoch."""
 AVERAGED = "training.average_epochs=0.5"
@@ -191,14 +192,6 @@ def test_a_seed_repeats_the_weights_and_another_does_not(tiny: Callable[..., Rec
     assert weights(tmp_path / "one") == weights(tmp_path / "again") != weights(tmp_path / "other")
 
 
-class Lines(Listener):
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def note(self, line: str) -> None:
-        self.lines.append(line)
-
-
 @pytest.fixture
 def dev_scores(monkeypatch: pytest.MonkeyPatch) -> Callable[[list[int]], None]:
     """Sets the dev scores of the epochs: the number of correct entities of 100."""
@@ -220,14 +213,14 @@ def test_the_f1_of_discontinuous_entities_is_recorded(
 
 
 def test_it_stops_when_patience_is_over_and_keeps_the_best_epoch(
-    tiny: Callable[..., Recipe], tmp_path: Path, dev_scores: Callable[[list[int]], None]
+    tiny: Callable[..., Recipe], noting: Noting, tmp_path: Path, dev_scores: Callable[[list[int]], None]
 ) -> None:
     recipe = tiny("training.epochs=9", "training.patience=1", SMALL)
     dev_scores([10, 50, 20])
-    listener = Lines()
+    listener, lines = noting()
     whole = run(recipe, tmp_path / "long", listener=listener)
     assert (whole.outcome.epochs, whole.outcome.best_epoch, whole.outcome.best_f1) == (3, 1, 0.5)
-    assert "stopped: no better dev F1 for 1 epochs" in listener.lines
+    assert "stopped: no better dev F1 for 1 epochs" in lines
     assert [record["best"] for record in metrics(tmp_path / "long")] == [True, True, False]
     # The same training, cut off in its third and fourth epoch: what is in the folder then is what it had after two and three.
     for epochs, scores in ((2, [10, 50]), (3, [10, 50, 60])):

@@ -29,6 +29,7 @@ from anyner.training.processes import Interrupted
 from anyner.training.progress import Listener
 from anyner.training.run import run
 
+Noting = Callable[[], tuple[Listener, list[str]]]
 FAST = ("training.encoder_lr=0.0015",)
 
 
@@ -37,27 +38,19 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("anyner.training.pretraining._BATCH_TOKENS", 128)
 
 
-class Lines(Listener):
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def note(self, line: str) -> None:
-        self.lines.append(line)
-
-
 def test_it_learns_to_predict_masked_words(
-    tiny: Callable[..., Recipe], written: Callable[[Path, list[Document]], str], tmp_path: Path
+    tiny: Callable[..., Recipe], noting: Noting, written: Callable[[Path, list[Document]], str], tmp_path: Path
 ) -> None:
     pairs = [("north", "south"), ("black", "white"), ("day", "night"), ("cat", "dog"), ("sun", "moon"), ("salt", "pepper")]
     path = written(tmp_path / "pairs.jsonl", [Document(" ".join(pairs[number % 6] * 5)) for number in range(240)])
     texts = ("data.synthetic=null", f"data.train={path}", f"data.dev={path}")
-    listener = Lines()
+    listener, lines = noting()
     slow = (*texts, "training.encoder_lr=0.005")
     result = pretrain(tiny(*slow), tmp_path / "encoder", epochs=15, listener=listener)
-    epochs = [line for line in listener.lines if line.startswith("epoch")]
+    epochs = [line for line in lines if line.startswith("epoch")]
     assert len(epochs) == 15 and f"masked pieces predicted {result.accuracy:.1%}" in epochs[-1]
     assert result.accuracy > 0.9, epochs[-1]
-    assert "2,400 words in 235 windows for training, 5 held out" in listener.lines
+    assert "2,400 words in 235 windows for training, 5 held out" in lines
 
 
 def test_the_same_seed_gives_the_same_encoder_and_trainings_start_from_it(tiny: Callable[..., Recipe], tmp_path: Path) -> None:
@@ -100,7 +93,7 @@ def test_the_head_equals_that_of_the_library(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_after_a_signal_the_next_call_resumes_exactly(
-    tiny: Callable[..., Recipe], tmp_path: Path, number: int, code: int
+    tiny: Callable[..., Recipe], noting: Noting, tmp_path: Path, number: int, code: int
 ) -> None:
     class Impatient(Listener):
         def step(self, epoch: int, done: float, loss: float | None, seconds_left: float) -> None:
@@ -113,9 +106,9 @@ def test_after_a_signal_the_next_call_resumes_exactly(
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["checkpoint.safetensors"]
     with pytest.raises(AnynerError, match="cannot resume"):
         pretrain(tiny(*FAST), tmp_path / "out", [Document("another text")], epochs=3)
-    listener = Lines()
+    listener, lines = noting()
     result = pretrain(tiny(*FAST), tmp_path / "out", epochs=3, listener=listener)
-    assert not any(line.startswith("epoch 1") for line in listener.lines)
+    assert not any(line.startswith("epoch 1") for line in lines)
     whole = pretrain(tiny(*FAST), tmp_path / "whole", epochs=3)
     assert result.accuracy == whole.accuracy
     files = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("out", "whole")]

@@ -51,6 +51,20 @@ def test_without_a_terminal_there_is_a_line_an_epoch_on_stderr(capsys: pytest.Ca
     assert "epoch 1: loss span 0.2500, dev P 50.00% R 25.00% F1 33.33%, 1,234 sentences/s, 1:02:05 *" in shown
 
 
+def test_without_a_terminal_the_time_left_is_printed_from_time_to_time(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("anyner.training.progress.time.monotonic", lambda: now)
+    with TerminalListener() as listener:
+        for now in (1.0, 59.0, 61.0, 62.0, 119.0, 122.0):
+            listener.step(2, now / 200, 0.1, 200.0 - now)
+    assert capsys.readouterr().err.splitlines() == [
+        "epoch 2:  30%, loss 0.1000, 2:19 left",
+        "epoch 2:  61%, loss 0.1000, 1:18 left",
+    ]
+
+
 def test_discontinuous_entities_have_their_own_f1(capsys: pytest.CaptureFixture[str]) -> None:
     with TerminalListener() as listener:
         listener.epoch(replace(RECORD, dev_discontinuous_f1=0.125))

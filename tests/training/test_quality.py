@@ -22,6 +22,7 @@ from anyner.training.progress import Listener
 from anyner.training.quality import train
 
 Tiny = Callable[..., Recipe]
+Noting = Callable[[], tuple[Listener, list[str]]]
 SMALL = ("data.synthetic.sentences=40", "training.epochs=5", "training.encoder_lr=0.01", "training.head_lr=0.01")
 
 
@@ -33,11 +34,13 @@ def test_fast_takes_fewer_steps_and_nothing_else_differs(tiny: Tiny) -> None:
     assert fast["training.epochs"] < standard["training.epochs"]
 
 
-def test_fast_scores_a_part_of_a_large_dev_and_reports_it(tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fast_scores_a_part_of_a_large_dev_and_reports_it(
+    tiny: Tiny, noting: Noting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(module, "FAST", replace(FAST, most_dev=3))
-    listener = Lines()
+    listener, lines = noting()
     train(tiny("training.epochs=1"), tmp_path / "model", quality="fast", listener=listener)
-    assert "3 of the 8 dev documents are scored" in listener.lines
+    assert "3 of the 8 dev documents are scored" in lines
 
 
 def test_what_makes_no_sense_is_refused(tiny: Tiny, tmp_path: Path) -> None:
@@ -68,7 +71,7 @@ def test_best_is_refused_in_several_processes(tiny: Tiny, tmp_path: Path, monkey
 
 
 def test_best_goes_through_its_stages_and_a_second_call_repeats_none(
-    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: Tiny, noting: Noting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "FOLDS", 2)
     start = pretrain(tiny(*SMALL), tmp_path / "start", epochs=1).folder
@@ -84,25 +87,17 @@ def test_best_goes_through_its_stages_and_a_second_call_repeats_none(
     monkeypatch.setattr(module, "FOLDS", 2)
     for name in ("pretrain", "cross_validate", "run"):
         _counted(monkeypatch, name, called, stop=False)
-    listener = Lines()
+    listener, lines = noting()
     train(recipe, folder, quality="best", texts=[Document("more words to read")], listener=listener)
     assert called == ["cross_validate", "run"]
-    assert listener.lines[0].startswith("chosen from the corpus (--set KEY=VALUE changes it)")
-    assert re.match(r"best takes under a minute here: \(1\) pre-train the .*: done; \(2\) cross-validate, .*", listener.lines[1])
+    assert lines[0].startswith("chosen from the corpus (--set KEY=VALUE changes it)")
+    assert re.match(r"best takes under a minute here: \(1\) pre-train the .*: done; \(2\) cross-validate, .*", lines[1])
     saved = Recipe.read(folder / "recipe.yaml")
     assert saved.encoder.source == str(folder / "stages" / "encoder") and saved.refit is not None
     assert [Path(source.path).name for source in saved.data.soft_labels] == ["soft_labels.jsonl"]
     assert anyner.load(folder, "cpu").predict("She lives in Langcombe.").text == "She lives in Langcombe."
     with pytest.raises(AnynerError, match="already holds a model"):
         train(recipe, folder, quality="best")
-
-
-class Lines(Listener):
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def note(self, line: str) -> None:
-        self.lines.append(line)
 
 
 def _counted(patch: pytest.MonkeyPatch, name: str, called: list[str], stop: bool) -> None:

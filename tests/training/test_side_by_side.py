@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from anyner.training.processes import Interrupted
 from anyner.training.progress import Listener
 from anyner.training.side_by_side import gpus, side_by_side
 
+Noting = Callable[[], tuple[Listener, list[str]]]
 FEW = Recipe.of(
     {
         "data": {"synthetic": {"sentences": 12, "contiguous": True}},
@@ -31,32 +33,26 @@ CPUS = ["", ""]
 """Two devices without a GPU; for each, a process imports torch."""
 
 
-class Lines(Listener):
-    def __init__(self) -> None:
-        self.lines: list[str] = []
-
-    def note(self, line: str) -> None:
-        self.lines.append(line)
-
-
 @pytest.mark.slow
-def test_folds_on_two_devices_give_the_files_of_folds_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folds_on_two_devices_give_the_files_of_folds_in_turn(
+    noting: Noting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cross_validate(FEW, tmp_path / "in turn", folds=2)
     monkeypatch.setattr(module, "gpus", lambda: CPUS)
-    listener = Lines()
+    listener, lines = noting()
     cross_validate(FEW, tmp_path / "apart", folds=2, listener=listener)
     for name in ("soft_labels.jsonl", "refit.json", "recipe.yaml"):
         assert (tmp_path / "apart" / name).read_bytes() == (tmp_path / "in turn" / name).read_bytes()
     for fold in (1, 2):
-        assert sum(line.startswith(f"fold {fold}: epoch 2: loss span ") for line in listener.lines) == 1
+        assert sum(line.startswith(f"fold {fold}: epoch 2: loss span ") for line in lines) == 1
 
 
 @pytest.mark.slow
-def test_one_that_fails_stops_the_others_and_its_error_is_raised(tmp_path: Path) -> None:
-    listener = Lines()
+def test_one_that_fails_stops_the_others_and_its_error_is_raised(noting: Noting, tmp_path: Path) -> None:
+    listener, lines = noting()
     with pytest.raises(AnynerError, match=r"^fold 2: the disk is full$"):
         side_by_side({"fold 1": partial(waits, tmp_path), "fold 2": partial(fails)}, CPUS, listener)
-    assert "fold 2: begins" in listener.lines
+    assert "fold 2: begins" in lines
 
 
 @pytest.mark.slow

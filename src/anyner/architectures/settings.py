@@ -30,7 +30,6 @@ class CorpusStatistics:
     """Pieces of each entity, gaps excluded."""
     most_at_one_word: int
     """Maximum number of entities starting at one word."""
-    most_in_a_document: int
     most_words: int
     """Maximum number of words in a window."""
     encoder_decoder: bool

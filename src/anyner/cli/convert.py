@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,7 +33,7 @@ def convert(
     splitter: Annotated[
         SplitterName | None, typer.Option(metavar="S", help="Split the texts into words first: unicode, whitespace, thai or cjk.")
     ] = None,
-    lossy: Annotated[bool, typer.Option("--lossy", help="Write what the format can hold, and list what is lost.")] = False,
+    lossy: Annotated[bool, typer.Option("--lossy", help="Write what the format can hold, and say what is lost.")] = False,
 ) -> None:
     """Write a corpus in another format. Fails if texts or entities would be lost or changed, unless --lossy.
 
@@ -58,11 +59,18 @@ def convert(
         corpus = _in_words(corpus, splitter)
         print_problems(corpus.problems)
     if lost := _written(corpus, target, chosen, lossy):
-        gone = sum(not loss.kept for loss in lost)
-        say(f"{len(lost)} losses ({gone} of them entities or documents that are gone):", err=True)
-        for loss in lost:
-            say(f"  {loss.what} ({'changed' if loss.kept else 'gone'})", err=True)
+        _print_lost(lost)
     _print_left_out(corpus, chosen)
+
+
+def _print_lost(lost: Sequence[Problem]) -> None:
+    """Every kind of loss, with its first case and the number of cases."""
+    from anyner.corpora.corpus import counted, grouped
+
+    gone = sum(not loss.kept for loss in lost)
+    say(f"{counted(len(lost), 'loss', 'losses')} ({gone:,} of them entities or documents that are gone):", err=True)
+    for group in grouped(lost):
+        say(f"  {group.first.what} ({'changed' if group.first.kept else 'gone'}){group.more}", err=True)
 
 
 def _in_words(corpus: Corpus, splitter: SplitterName) -> Corpus:
@@ -79,6 +87,7 @@ def _in_words(corpus: Corpus, splitter: SplitterName) -> Corpus:
 
 def _cut(document: Document, splitter: SplitterName) -> tuple[Document, list[tuple[str, bool]]]:
     """The document split into words, entities widened to them, and each change with whether its entity was kept."""
+    from anyner.corpora.corpus import counted
     from anyner.document import Document, Entity
     from anyner.text.align import to_words
     from anyner.text.words import iterate_words
@@ -88,7 +97,7 @@ def _cut(document: Document, splitter: SplitterName) -> tuple[Document, list[tup
     changes = [(str(one), one.widened is not None) for one in aligned.misaligned]
     gone = sum(not kept for _, kept in changes)
     if merged := len(document.entities) - gone - len(aligned.entities):
-        changes.append((f"{merged} entities became equal to others", False))
+        changes.append((f"{counted(merged, 'entity', 'entities')} became equal to others", False))
     cut = Document.from_words(
         [document.text[start:end] for start, end in words],
         [Entity(one.label, one.fragments, one.score) for one in aligned.entities],

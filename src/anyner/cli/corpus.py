@@ -66,8 +66,7 @@ def recipe_data(name: str) -> dict[str, Any]:
     embedded = _embedded(name)
     if embedded is None and Path(name).is_file():
         raise AnynerError(
-            f"--data {name}: is a file: give a folder with train.* and dev.*, "
-            "or one with only train.* and --set data.held_out=0.1, which takes dev from it"
+            f"--data {name}: is a file: give a folder with a file train.* (and dev.*: without it, a tenth of train is held out)"
         )
     if embedded is None:
         return {"folder": name}
@@ -78,17 +77,17 @@ def recipe_data(name: str) -> dict[str, Any]:
 
 def print_problems(problems: Sequence[Problem]) -> None:
     """Prints their number and the first few to stderr, equal ones grouped."""
-    from anyner.corpora.corpus import grouped
+    from anyner.corpora.corpus import counted, grouped
 
     if not problems:
         return
     dropped = sum(not problem.kept for problem in problems)
-    say(f"{len(problems)} problem{'s' * (len(problems) > 1)} while reading ({dropped} dropped):", err=True)
+    say(f"{counted(len(problems), 'problem')} while reading ({dropped:,} dropped):", err=True)
     groups = grouped(problems)
     for group in groups[:_SHOWN_PROBLEMS]:
         say(f"  {group}", err=True)
     if rest := sum(group.count for group in groups[_SHOWN_PROBLEMS:]):
-        say(f"  and {rest} more: anyner inspect --problems lists them", err=True)
+        say(f"  and {rest:,} more: anyner inspect --problems lists them", err=True)
 
 
 def check_exists(name: str) -> None:

@@ -36,6 +36,7 @@ def cross_validate(
       anyner train --refit-from runs/folds -o runs/model
       anyner train recipe.yaml --set data.soft_labels=runs/folds/soft_labels.jsonl -o runs/model
     """
+    from anyner.corpora.corpus import counted
     from anyner.training.config import Recipe
     from anyner.training.cross_validation import cross_validate as run
     from anyner.training.cross_validation import train_fold
@@ -55,7 +56,7 @@ def cross_validate(
     discontinuous = f", discontinuous {100 * result.discontinuous.f1:.2f}" if result.discontinuous.gold else ""
     say(
         f"{output}: out-of-fold F1 {100 * result.score.f1:.2f}{discontinuous}; best epoch {result.refit.epoch}, {thresholds}; "
-        f"soft labels for {result.documents:,} documents ({result.entities:,} entities)"
+        f"soft labels for {counted(result.documents, 'document')} ({counted(result.entities, 'entity', 'entities')})"
     )
     if not result.score.correct:
         warn_nothing_learned()

@@ -116,7 +116,7 @@ def _report(found: _Found, splitter: str, all_problems: bool) -> str:
         ("  words, most", statistics.longest_document),
         ("entities", statistics.entities),
         ("  nested", statistics.nested),
-        ("  overlapping", statistics.overlapping),
+        ("  crossing", statistics.crossing),
         ("  on the same words", statistics.same),
         ("  discontinuous", statistics.discontinuous),
         ("  most in a document", statistics.most_entities),

@@ -36,9 +36,11 @@ def check_writable(path: Path, inputs: Iterable[str | Path] = ()) -> None:
                 raise AnynerError(f"{path}: is read by this command and would be replaced: choose another output")
 
 
-def check_page(path: Path, inputs: Iterable[str | Path] = ()) -> None:
-    """Like `check_writable`, for an HTML report."""
+def check_page(path: Path, inputs: Iterable[str | Path], output: Path | None) -> None:
+    """Like `check_writable`, for an HTML report beside the scores in `output`."""
     check_writable(path, inputs)
+    if output is not None and path.resolve() == output.resolve():
+        raise AnynerError(f"{path}: is the report and the output: choose two files")
     if path.suffix.lower() not in (".html", ".htm"):
         raise AnynerError(f"{path}: the report is an HTML page: its name must end in .html")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -20,33 +21,55 @@ class Problem:
 
     file: str
     line: int
+    """0 if it is about the whole file or folder."""
     what: str
     kept: bool
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.what} ({'kept' if self.kept else 'dropped'})"
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{place}: {self.what} ({'kept' if self.kept else 'dropped'})"
+
+
+_VARIABLE = re.compile(r"""['"].{76}\.\.\.|'(?:[^'\\]|\\.)*'|"(?:[^"'\\]|\\.)*'(?:[^"\\]|\\.)*"|[\[(][][(),\d\s-]*[\])]|\d+""")
+"""What differs between messages about the same thing: values as `shown` prints them, positions, numbers."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProblemGroup:
-    """Lines of one file with the same problem: the first one, and how many there are."""
+    """Problems of one kind: the first one, how many there are, and in how many files."""
 
     first: Problem
     count: int
+    files: int = 1
+
+    @property
+    def more(self) -> str:
+        """What follows the first one."""
+        where = f" in {self.files:,} files" if self.files > 1 else ""
+        return f", and {self.count - 1:,} more like it{where}" if self.count > 1 else ""
 
     def __str__(self) -> str:
-        return f"{self.first}, and {self.count - 1:,} more like it" if self.count > 1 else str(self.first)
+        return f"{self.first}{self.more}"
 
 
 def grouped(problems: Iterable[Problem]) -> list[ProblemGroup]:
-    """Groups of problems that differ only in their line, in the order of their first lines.
+    """Groups of problems that differ only in their place and in the values that they show, in the order of their first lines.
 
-    A file may have thousands of rejected records: one by one they would hide every other problem.
+    A corpus may have thousands of rejected records or of relations: one by one they would hide every other problem.
     """
-    alike: dict[tuple[str, str, bool], list[Problem]] = {}
+    alike: dict[tuple[str, bool], list[Problem]] = {}
     for problem in problems:
-        alike.setdefault((problem.file, problem.what, problem.kept), []).append(problem)
-    return [ProblemGroup(group[0], len(group)) for group in alike.values()]
+        alike.setdefault((_VARIABLE.sub("_", problem.what), problem.kept), []).append(problem)
+    return [ProblemGroup(group[0], len(group), len({problem.file for problem in group})) for group in alike.values()]
+
+
+def counted(number: int, one: str, several: str = "") -> str:
+    """A number with its noun.
+
+    >>> counted(1, "loss", "losses"), counted(1200, "document")
+    ('1 loss', '1,200 documents')
+    """
+    return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
 def summary(problems: Sequence[Problem], shown: int = 1) -> str:
@@ -55,10 +78,9 @@ def summary(problems: Sequence[Problem], shown: int = 1) -> str:
         return ""
     groups = sorted(grouped(problems), key=lambda group: group.first.kept)
     dropped = sum(not problem.kept for problem in problems)
-    noun = "problem" if len(problems) == 1 else "problems"
     rest = len(problems) - sum(group.count for group in groups[:shown])
     listed = [*map(str, groups[:shown]), *([f"and {rest:,} more: anyner inspect lists them"] if rest else [])]
-    return f"{len(problems):,} {noun} in the files ({dropped:,} dropped): {'; '.join(listed)}"
+    return f"{counted(len(problems), 'problem')} in the files ({dropped:,} dropped): {'; '.join(listed)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ class Inspection:
     entities: int
     nested: int
     """entities strictly inside or around another"""
-    overlapping: int
+    crossing: int
     """entities that cross another: shared positions, no containment"""
     same: int
     """entities on exactly the same positions as another"""
@@ -66,7 +66,7 @@ def inspect(corpus: Corpus) -> Inspection:
         longest_document=max(words, default=0),
         entities=len(entities),
         nested=kinds["nested"],
-        overlapping=kinds["overlapping"],
+        crossing=kinds["crossing"],
         same=kinds["same"],
         discontinuous=sum(entity.discontinuous for entity in entities),
         labels={label: labels[label] for label in corpus.labels},
@@ -80,8 +80,8 @@ def inspect(corpus: Corpus) -> Inspection:
 
 def _kinds(fragments: Sequence[Fragments]) -> Iterator[str]:
     """The kinds of relations of every entity to the others, each kind once."""
-    members: dict[str, set[int]] = {"nested": set(), "overlapping": set(), "same": set()}
+    members: dict[str, set[int]] = {"nested": set(), "crossing": set(), "same": set()}
     for first, second, found in sharing_pairs(fragments):
-        kind = {Relation.EQUAL: "same", Relation.CROSSING: "overlapping"}.get(found, "nested")
+        kind = {Relation.EQUAL: "same", Relation.CROSSING: "crossing"}.get(found, "nested")
         members[kind].update((first, second))
     return (kind for kind, indices in members.items() for _ in indices)

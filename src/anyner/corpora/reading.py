@@ -52,6 +52,7 @@ FORMATS: tuple[Format, ...] = (
 _BY_NAME = {one.name: one for one in FORMATS}
 _TABLES = (".csv", ".tsv", ".xls", ".xlsx")
 _SPLIT_NAMES = {"train": ("train",), "dev": ("dev", "valid", "validation"), "test": ("test",)}
+_SHOWN_FILES = 5
 ANNOTATIONS = "annotations.jsonl"
 """Documents annotated with `anyner serve --annotate`, used for training together with a train corpus if there is one."""
 
@@ -100,14 +101,17 @@ def read_splits(folder: str | Path, format: str | None = None) -> Splits:  # noq
     for split in _SPLIT_NAMES:
         found = _split_paths(folder, split)
         if len(found) > 1:
-            raise AnynerError(f"{folder}: several {split} corpora: {_names(found)}")
+            raise AnynerError(f"{folder}: several {split} corpora: {_names(found)}: keep one, move the others away")
         corpora[split] = read(found[0], format) if found else None
     train = corpora["train"]
     if (annotations := folder / ANNOTATIONS).is_file():
         own = read(annotations, "jsonl")
         train = own if train is None else Corpus((*train.documents, *own.documents), (*train.problems, *own.problems))
     if train is None:
-        raise AnynerError(f"{folder}: holds no train corpus: expected a file train.*, a brat folder train, or {ANNOTATIONS}")
+        there = _names(sorted(folder.iterdir())[:_SHOWN_FILES]) or "nothing"
+        raise AnynerError(
+            f"{folder}: holds no train corpus: expected a file train.*, a brat folder train, or {ANNOTATIONS}; found {there}"
+        )
     return Splits(train, corpora["dev"], corpora["test"])
 
 
@@ -148,10 +152,12 @@ def recognised(path: Path) -> Format:
     if path.suffix.lower() in _TABLES:
         raise AnynerError(
             f"{path}: a table is not a corpus; to predict on a column of texts, use anyner.predict_frame (pandas, Polars) "
-            "or anyner predict (Parquet)"
+            "or anyner predict (Parquet); to train on words with tags, write WORD, a tab and TAG per line (conll)"
         )
-    what = "not in a known format" if head.strip() else "is empty"
+    if not head.strip():
+        raise AnynerError(f"{path}: is empty: remove it, or put documents into it")
+    hint = "in a JSON list, write one document per line instead (jsonl); " if head.lstrip().startswith("[") else ""
     raise AnynerError(
-        f"{path}: {what}; known formats: {', '.join(_BY_NAME)}; plain text files must end in .txt; "
+        f"{path}: not in a known format; {hint}known formats: {', '.join(_BY_NAME)}; plain text files must end in .txt; "
         "to name the format: anyner convert --from FORMAT"
     )

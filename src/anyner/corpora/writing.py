@@ -64,7 +64,10 @@ def _fitted(documents: Iterable[Document], chosen: Format, path: Path, lossy: bo
             fitted = chosen.fit(_writable(document), log)
         name = f"document {number}" + (f" ({shown(document.id)})" if document.id else "")
         if log.found and not lossy:
-            raise AnynerError(f"{path}: format {chosen.name} cannot hold {name}: {log.found[0].what}")
+            raise AnynerError(
+                f"{path}: format {chosen.name} cannot hold {name}: {log.found[0].what}; "
+                "to write what it can hold, use lossy (anyner convert --lossy)"
+            )
         lost += [replace(loss, line=number, what=f"{name}: {loss.what}") for loss in log.found]
         if fitted is not None:
             yield fitted

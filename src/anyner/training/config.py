@@ -159,8 +159,10 @@ class Recipe(Settings):
     def read(cls, path: str | Path, changes: Sequence[str] = ()) -> Self:
         """The recipe in a YAML file, with `key.sub=value` changes on top."""
         file = Path(path)
+        if file.is_dir():
+            raise AnynerError(f"{path} is a folder, not a recipe: write a YAML file with data: {{folder: {path}}}")
         if not file.is_file():
-            raise AnynerError(f"{path} is a folder, not a recipe" if file.is_dir() else f"{path}: no such recipe")
+            raise AnynerError(f"{path}: no such recipe")
         try:
             plain = yaml.load(file.read_text(encoding="utf-8"), Loader=_UniqueKeyLoader)
         except RecursionError:

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from statistics import mean
 
-from anyner.corpora.corpus import summary
+from anyner.corpora.corpus import counted, summary
 from anyner.corpora.joining import joined, parted, source_documents
 from anyner.corpora.writing import write
 from anyner.document import Document
@@ -71,7 +71,7 @@ def cross_validate(recipe: Recipe, output: Path, folds: int = 5, listener: Liste
     proposed, epochs = [], []
     for fold in range(folds):
         held_out = split.held_out(fold)
-        listener.note(f"fold {fold + 1} of {folds}: {len(held_out):,} held-out documents")
+        listener.note(f"fold {fold + 1} of {folds}: {counted(len(held_out), 'held-out document')}")
         model = split.model(fold, listener)
         predicted.extend(_out_of_fold(model, held_out, recipe.training.passages))
         proposed.append(Tuner(model, dev_passages(held_out, recipe.training.passages)).read())

@@ -16,13 +16,17 @@ from anyner.storage.files import RECIPE
 from anyner.storage.graph import remove_graph
 from anyner.storage.load import load
 from anyner.training.config import Recipe
-from anyner.training.data.splits import Corpora
+from anyner.training.data.splits import Corpora, held_out
 
 
 def dev_documents(folder: Path, most: int) -> list[Document]:
-    """Dev documents of the recipe in the folder; synthetic ones if its files are gone."""
+    """Dev documents of the recipe in the folder, from its files or held out; synthetic ones if its files are gone."""
     try:
-        documents = Corpora.read(Recipe.read(folder / RECIPE).data).dev.documents
+        data = Recipe.read(folder / RECIPE).data
+        corpora = Corpora.read(data)
+        documents = corpora.dev.documents
+        if data.held_out:
+            documents = held_out((*corpora.train, *documents), data.held_out)[1]
     except (AnynerError, OSError):
         documents = ()
     return list(islice(documents or synthetic(most).documents, most))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,9 @@ from anyner.view.training import PICTURE
 def check_folder(folder: Path, resume: bool) -> None:
     """Refuses a folder that a training would overwrite, or that it cannot resume from."""
     if resume and not has_checkpoint(folder):
-        raise AnynerError(f"{folder} holds no checkpoint to resume from")
+        if (folder / CONFIG).exists():
+            raise AnynerError(f"{folder} holds a finished model: there is nothing to resume")
+        raise AnynerError(f"{folder} holds no checkpoint to resume from: repeat the command that began the training")
     if not resume and has_checkpoint(folder):
         raise AnynerError(f"{folder} holds an unfinished training: resume it, or choose another output folder")
     if not resume and (folder / CONFIG).exists():
@@ -39,8 +42,20 @@ def check_recipe(folder: Path, recipe: Recipe, resume: bool) -> None:
             raise AnynerError(f"{folder} holds {foreign}, which the training would overwrite: choose another output folder")
         return
     if (folder / RECIPE).is_file() and (before := Recipe.read(folder / RECIPE)) != recipe:
-        key = next(name for name in Recipe.model_fields if getattr(before, name) != getattr(recipe, name))
-        raise AnynerError(f"{folder}: '{key}' has changed since the training began: resume with the old value, or start again")
+        keys = _changed_keys(before.model_dump(), recipe.model_dump())
+        raise AnynerError(
+            f"{folder}: {', '.join(keys)} has changed since the training began: resume with the old value, or start again"
+        )
+
+
+def _changed_keys(before: Mapping[str, Any], now: Mapping[str, Any], group: str = "") -> Iterator[str]:
+    """The dotted keys with other values."""
+    for name in sorted({*before, *now}):
+        old, new = before.get(name), now.get(name)
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            yield from _changed_keys(old, new, f"{group}{name}.")
+        elif old != new:
+            yield f"{group}{name}"
 
 
 def _foreign(folder: Path, recipe: Recipe) -> str | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +18,9 @@ from rich.text import Text
 from anyner.errors import printable
 from anyner.storage.files import EPOCHS, room_for, write_text
 from anyner.view.training import PICTURE, training_picture
+
+_SECONDS_BETWEEN_LINES = 60
+"""Seconds between two lines with the time left in a log; the first comes that long after the start."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class Listener:
 
 
 class TerminalListener(Listener):
-    """A live table with the time left when stderr is a terminal; one line per epoch when it is not.
+    """A live table with the time left when stderr is a terminal; when it is not, a line per epoch and one per minute.
 
     `opening` is printed before the first note: not at all if the data cannot be read.
     """
@@ -63,6 +67,7 @@ class TerminalListener(Listener):
         self._opening = opening
         self._records: list[EpochRecord] = []
         self._status = ""
+        self._shown = time.monotonic()
         self._live = Live(get_renderable=self._drawn, console=self._console) if self._console.is_terminal else None
 
     def __enter__(self) -> Self:
@@ -83,6 +88,9 @@ class TerminalListener(Listener):
     def step(self, epoch: int, done: float, loss: float | None, seconds_left: float) -> None:
         shown = f", loss {loss:.4f}" if loss is not None else ""
         self._status = f"epoch {epoch}: {done:4.0%}{shown}, {clock(seconds_left)} left"
+        if self._live is None and time.monotonic() - self._shown >= _SECONDS_BETWEEN_LINES:
+            self._shown = time.monotonic()
+            self.note(self._status)
 
     def epoch(self, record: EpochRecord) -> None:
         self._records.append(record)

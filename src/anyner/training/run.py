@@ -14,7 +14,7 @@ from accelerate.utils import broadcast_object_list
 from anyner.architectures.base import Head
 from anyner.architectures.registry import head_class
 from anyner.architectures.settings import HeadConfig, with_preset
-from anyner.corpora.corpus import summary
+from anyner.corpora.corpus import counted, summary
 from anyner.encoding.encoder import Encoder
 from anyner.encoding.examples import Example
 from anyner.encoding.shapes import ShapeVocabulary
@@ -256,10 +256,10 @@ def check_entities(data: Splits, *, scores_dev: bool) -> None:
 def _report(listener: Listener, recipe: Recipe, data: Splits, recognizer: Recognizer, check: DataCheck) -> None:
     entities = sum(len(document.entities) for document in data.train)
     labels = ", ".join(data.labels[:12]) + (f" and {len(data.labels) - 12} more" if len(data.labels) > 12 else "")
-    dev = f"{len(data.dev):,} dev documents" if recipe.refit is None else "dev included"
+    dev = counted(len(data.dev), "dev document") if recipe.refit is None else "dev included"
     listener.note(
-        f"{recipe.architecture} on {recipe.encoder.source}: {len(data.train):,} training documents with {entities:,} entities, "
-        f"{dev}; labels {labels}; overlap policy {recognizer.config.overlap}"
+        f"{recipe.architecture} on {recipe.encoder.source}: {counted(len(data.train), 'training document')} with "
+        f"{counted(entities, 'entity', 'entities')}, {dev}; labels {labels}; overlap policy {recognizer.config.overlap}"
     )
     if data.augmented:
         listener.note(f"{data.augmented:,} of the training documents come from coordination augmentation")

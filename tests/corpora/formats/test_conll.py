@@ -113,6 +113,8 @@ def test_crlf_byte_order_mark_blanks_and_comments(tmp_path: Path) -> None:
     corpus = _read(tmp_path, "\ufeff# id 7 domain=en\r\nKofi  NNP\t \tB-P\r\n#\tO\r\n \r\nnew york\tB-L\r\n")
     assert [document.text for document in corpus] == ["Kofi  NNP #", "new york"]
     assert corpus.problems == ()
+    tabs = _read(tmp_path, "# id 7\tdomain=en\nKofi _ _ B-P\nspoke _ _ O\n")
+    assert [document.text for document in tabs] == ["Kofi spoke"] and tabs.problems == ()
     spaced = _read(tmp_path, "Kofi   NNP  B-P  \r\nAnnan NNP I-P\r\n")
     assert _found(spaced.documents[0]) == [("P", "Kofi Annan")]
 

@@ -40,9 +40,9 @@ def test_other_keys_are_kept_and_written_again(tmp_path: Path, record: dict[str,
 
 
 def test_other_keys_with_values_that_json_lacks_are_left_out_and_reported(tmp_path: Path) -> None:
-    corpus = _read(tmp_path, '{"text": "a", "entities": [], "size": NaN}')
+    corpus = _read(tmp_path, '{"text": "a", "entities": [], "size": NaN, "patient": 7}')
     (problem,) = corpus.problems
-    assert corpus.documents[0].meta is None and problem.kept and "size" in problem.what
+    assert corpus.documents[0].meta == {"patient": 7} and problem.kept and "'size' cannot" in problem.what
 
 
 @pytest.mark.parametrize("words", [["Pain", "in", "hip"], 3, {"a": 1}])

@@ -133,7 +133,7 @@ def test_a_folder_without_dev_can_hold_out_a_share_of_train(tmp_path: Path, writ
 def test_dev_from_source_documents_of_train_is_reported(tiny: Callable[..., Recipe]) -> None:
     one, other = sentences(docs=1, each=2)
     (line,) = prepared(tiny, [one], [other, ANNA])
-    assert line.startswith("1 dev documents share a source document")
+    assert line.startswith("1 of 2 dev documents have a source document (`doc`) of train")
 
 
 def test_texts_of_train_in_dev_are_reported(tiny: Callable[..., Recipe]) -> None:
@@ -163,7 +163,7 @@ def test_nothing_is_reported_without_problems(tiny: Callable[..., Recipe]) -> No
 def test_an_entity_off_the_word_boundaries_is_reported(tiny: Callable[..., Recipe]) -> None:
     off = Document("Annabel slept.", (Entity("Person", ((0, 4),)),), id="d7")
     (line,) = prepared(tiny, [ANNA, off], [ANNA])
-    assert line.startswith("1 entities are not on word boundaries, e.g. d7: Person 'Anna' [[0, 4]]")
+    assert line.startswith("1 entity is not on word boundaries, e.g. d7: Person 'Anna' [[0, 4]]")
 
 
 def test_discontinuous_gold_is_reported_if_fragments_are_off(tiny: Callable[..., Recipe]) -> None:
@@ -182,7 +182,13 @@ def test_an_entity_longer_than_a_window_is_reported_once(tiny: Callable[..., Rec
 
 def test_dev_labels_that_train_does_not_have_are_reported(tiny: Callable[..., Recipe]) -> None:
     (line,) = prepared(tiny, [ANNA], [BERN, BERN, ANNA])
-    assert line == "2 dev entities have the label Place, which train does not have: they count as missed"
+    assert line == "2 dev entities have labels that train does not have, counted as missed: Place (2)"
+
+
+def test_many_labels_that_train_does_not_have_are_one_line(tiny: Callable[..., Recipe]) -> None:
+    others = [replace(ANNA, entities=(Entity(f"L{number}", ((0, 4),)),)) for number in range(30)]
+    (line,) = prepared(tiny, [ANNA], others)
+    assert line.startswith("30 dev entities have labels that train") and line.endswith("L11 (1), and 18 more")
 
 
 def test_problems_of_the_files_are_reported(tmp_path: Path, tiny: Callable[..., Recipe]) -> None:
@@ -244,7 +250,7 @@ def test_statistics_of_a_corpus(tiny: Callable[..., Recipe]) -> None:
 
     nested, gap = statistics(((0, 3),), ((0, 1),)), statistics(((0, 1), (3, 5)))
     assert (gap.lengths, gap.spans, gap.piece_lengths, gap.discontinuous) == ((3,), (5,), (3,), True)
-    assert (nested.most_at_one_word, nested.most_in_a_document) == (2, 2)
+    assert nested.most_at_one_word == 2
     assert (nested.piece_lengths, nested.most_words) == ((6, 1), 40)
     assert not nested.encoder_decoder
 
@@ -285,5 +291,16 @@ def test_neighbouring_sentences_reach_the_windows(tiny: Callable[..., Recipe]) -
 def test_a_share_that_leaves_nothing_to_train_on_is_refused() -> None:
     with pytest.raises(AnynerError, match=r"data\.held_out: a share of 0\.99 leaves no document"):
         held_out([ANNA, Document("Bern.")], 0.99)
-    with pytest.raises(AnynerError, match=r"one training document.*add a dev file"):
-        held_out([ANNA], 0.1)
+
+
+@pytest.mark.parametrize(
+    ("documents", "why"),
+    [
+        ([ANNA], "there is only one training document"),
+        ([ANNA, ANNA], "all 2 training documents have the same text"),
+        ([replace(ANNA, doc="d"), replace(BERN, doc="d")], r"all 2 training documents have the same source document \(`doc`\)"),
+    ],
+)
+def test_documents_of_one_source_cannot_be_split(documents: list[Document], why: str) -> None:
+    with pytest.raises(AnynerError, match=f"^{why}: dev cannot be held out: add a dev file$"):
+        held_out(documents, 0.1)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -22,6 +23,8 @@ _BLANKS = " \t\r"
 _RUN_OF_BLANKS = re.compile(" +")
 _RANGE = re.compile(r"\d+[-.]\d+")
 _LABEL = re.compile(r"(?![BIESMLUW]-)[^\W\d_][\w-]+")
+_CHUNKS = frozenset(("NP", "VP", "PP", "ADVP", "ADJP", "SBAR", "PRT", "CONJP", "INTJ", "LST", "UCP"))
+"""Labels of phrases: their tags stand between word and entity tag in CoNLL 2003, and are no entities."""
 _MOST_LABELS = 100
 """Maximum number of labels in tags without prefixes; a column with more holds words."""
 
@@ -34,23 +37,28 @@ class _Layout:
     """The first column counts the words of a sentence, as in CoNLL-U: words are in the second one."""
     plain_tags: bool
     """Tags are labels without a prefix such as B-: adjacent words with the same label are one entity."""
+    other_tags: tuple[tuple[int, str], ...]
+    """Other columns of entity tags, each with a tag: a second layer of entities, or those of another annotator."""
 
     @classmethod
     def of(cls, lines: Iterable[tuple[int, str]]) -> _Layout:
         counts, expected, most = True, 1, 0
         tags: set[str] = set()
+        inner: dict[int, set[str]] = defaultdict(set)
         for _, text in lines:
             columns = _columns(text)
             if not any(columns) or columns[0] == _DOCUMENT_START:
                 expected = 1
-            elif columns[0] not in _COMMENTS and not (counts and _RANGE.fullmatch(columns[0])):
+            elif not _may_be_comment(columns[0]) and not (counts and _RANGE.fullmatch(columns[0])):
                 counts = counts and columns[0] == str(expected) and len(columns) > 2
                 expected, most = expected + 1, max(most, expected)
                 if len(columns) > 1 and len(tags) <= _MOST_LABELS + 1:
                     tags.add(columns[-1])
+                for number, column in enumerate(columns[1:-1], 2):
+                    inner[number].add(column)
         labels = tags - {"O"}
         plain = "O" in tags and len(labels) <= _MOST_LABELS and all(_LABEL.fullmatch(label) for label in labels)
-        return cls(counts and most > 1, plain and bool(labels))
+        return cls(counts and most > 1, plain and bool(labels), tuple(_entity_columns(inner)))
 
 
 def _documents(path: Path, log: ProblemLog) -> Iterator[Document]:
@@ -58,6 +66,8 @@ def _documents(path: Path, log: ProblemLog) -> Iterator[Document]:
     layout = _Layout.of(lines)
     if layout.plain_tags:
         log.kept(1, "tags have no prefix such as B-: adjacent words with the same tag are read as one entity")
+    for number, tag in layout.other_tags:
+        log.dropped(0, f"column {number} has entity tags such as {shown(tag)}: only the last column is read")
     sentences = list(_sentences(path, lines, layout, log))
     if sentences and not any(any(sentence.tags) for sentence in sentences):
         raise AnynerError(f"{log.found[0]}; no line ends in a tag such as O or B-PER")
@@ -88,17 +98,30 @@ def _columns(text: str) -> list[str]:
     return [column.strip(" ") for column in text.split("\t")] if "\t" in text else _RUN_OF_BLANKS.split(text.lstrip(" "))
 
 
+def _may_be_comment(first: str) -> bool:
+    """Whether a line with this first column is a comment, unless it ends in a tag."""
+    return first.partition(" ")[0] in _COMMENTS
+
+
+def _entity_columns(columns: Mapping[int, Collection[str]]) -> Iterator[tuple[int, str]]:
+    """The columns that hold only tags, some of them of entities; each with such a tag."""
+    for number, found in columns.items():
+        if all(map(WELL_FORMED.fullmatch, found)):
+            entities = sorted(tag for tag in found if tag != "O" and tag[2:] not in _CHUNKS)
+            yield from ((number, tag) for tag in entities[:1])
+
+
 def _tagged(columns: list[str], layout: _Layout, line: int, log: ProblemLog) -> list[tuple[int, str, str]]:
     """Line, word and tag, if the line has a word."""
     if layout.numbered and _RANGE.fullmatch(columns[0]):
         return []  # a multiword token whose words follow, or an empty node
-    word, tag = columns[1 if layout.numbered and columns[0] not in _COMMENTS else 0], columns[-1]
-    if layout.plain_tags and word not in _COMMENTS and _LABEL.fullmatch(tag):
+    word, tag = columns[1 if layout.numbered and not _may_be_comment(columns[0]) else 0], columns[-1]
+    if layout.plain_tags and not _may_be_comment(word) and _LABEL.fullmatch(tag):
         tag = f"I-{tag}"
     if len(columns) == 1:
         log.kept(line, f"word {shown(word)} has no tag, read as O")
         return [(line, word, "")]
-    if word in _COMMENTS and not WELL_FORMED.fullmatch(tag):
+    if _may_be_comment(word) and not WELL_FORMED.fullmatch(tag):
         return []  # a comment line, as CoNLL-U and OntoNotes have them; the word "#" comes with a tag
     tag = checked_tag(tag, line, log)
     if tag and not word:

@@ -46,7 +46,8 @@ def _records(path: Path, log: ProblemLog) -> Iterator[Document | TaggedDocument]
             item = _item(text)
             if (answer := item.get("answer")) in _NOT_GOLD:
                 raise InvalidInputError(f'a record with "answer": "{answer}" is not read')
-            yield _with_meta(document_of(item, line, log, reader), item, line, log)
+            meta = {key: value for key, value in item.items() if key not in _ANNOTATION and not key.startswith("_")}
+            yield _with_meta(document_of(item, line, log, reader), meta, line, log)
 
 
 def texts_of(path: Path, log: ProblemLog, position: Position) -> Iterator[Document]:
@@ -56,26 +57,44 @@ def texts_of(path: Path, log: ProblemLog, position: Position) -> Iterator[Docume
         if not text.strip():
             continue
         with log.dropping(line):
-            item = {key: value for key, value in _item(text).items() if key not in _ANNOTATION}
-            document = _with_meta(document_of(item, line, log, reader), item, line, log)
+            item = _item(text)
+            bare = {key: value for key, value in item.items() if key not in _ANNOTATION}
+            meta = {key: value for key, value in item.items() if not _annotates(item, key)}
+            document = _with_meta(document_of(bare, line, log, reader), meta, line, log)
             yield document.bare if isinstance(document, TaggedDocument) else document
+
+
+def _annotates(item: dict[str, Any], key: str) -> bool:
+    """Whether a key holds entities or an annotator's answer. Other tools use the same names, as in `"label": "positive"`."""
+    value = item[key]
+    if key == "answer":
+        return value in ("accept", *_NOT_GOLD)
+    topics = key != "labels" and _are_strings(value) and not item.get("tokens")
+    return key == "entities" or (key in _ANNOTATION and isinstance(value, list) and not topics)
 
 
 def _with_meta(
     document: Document | TaggedDocument, item: dict[str, Any], line: int, log: ProblemLog
 ) -> Document | TaggedDocument:
-    """Adds all unread keys as `meta`, except those that begin with an underscore, which are private to other tools."""
-    meta = {key: value for key, value in item.items() if key not in _READ | _ANNOTATION and not key.startswith("_")}
+    """Adds all unread keys as `meta`. Keys that begin with an underscore are private to other tools: corpora do not keep them."""
+    meta = {key: value for key, value in item.items() if key not in _READ}
+    unwritable = [key for key, value in meta.items() if not _is_writable(key, value)]
+    if unwritable:
+        log.kept(line, f"{shown(', '.join(unwritable))} cannot be written as JSON: left out")
+    meta = {key: value for key, value in meta.items() if key not in unwritable}
     if not meta:
-        return document
-    try:
-        json_line(meta)
-    except (ValueError, RecursionError):
-        log.kept(line, f"{shown(', '.join(meta))} cannot be written as JSON: left out")
         return document
     if isinstance(document, TaggedDocument):
         return replace(document, bare=replace(document.bare, meta=meta))
     return replace(document, meta=meta)
+
+
+def _is_writable(key: str, value: object) -> bool:
+    try:
+        json_line({key: value})
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _item(text: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from anyner.architectures.settings import HeadConfig
-from anyner.corpora.corpus import Problem, summary
+from anyner.corpora.corpus import Problem, counted, summary
 from anyner.document import Document
 from anyner.encoding.examples import Example, WindowSoftLabels
 from anyner.inference.config import ModelConfig
@@ -22,6 +22,7 @@ _MOST_UNKNOWN = 0.2
 """Share of unknown words above which the encoder is reported as unsuitable."""
 _MOST_REPEATED = 0.1
 """Share of dev documents that may repeat train: greetings and headings occur in every corpus."""
+_SHOWN_LABELS = 12
 _SOFT_LABEL_WEIGHT = 0.5
 """Weight of the soft labels in the targets; gold has the rest."""
 
@@ -51,7 +52,9 @@ class DataCheck:
         if self.problems:
             found.append(summary(self.problems))
         if self.misaligned:
-            found.append(f"{len(self.misaligned)} entities are not on word boundaries, e.g. {self.misaligned[0]}")
+            found.append(
+                f"{counted(len(self.misaligned), 'entity is', 'entities are')} not on word boundaries, e.g. {self.misaligned[0]}"
+            )
         for reason, count in self.unreachable.most_common():
             share = 100 * count / max(1, self.entities)
             found.append(f"{count} of {self.entities} training entities ({share:.1f} %) cannot be predicted: {reason}")
@@ -61,12 +64,15 @@ class DataCheck:
                 f"{share:.0%} of the training words are not in the encoder's vocabulary, so it cannot tell them apart: "
                 "choose an encoder for their language (--encoder)"
             )
-        for label, count in self.unknown_labels.most_common():
-            found.append(f"{count} dev entities have the label {label}, which train does not have: they count as missed")
+        if unknown := self.unknown_labels.most_common():
+            listed = [f"{label} ({count:,})" for label, count in unknown[:_SHOWN_LABELS]]
+            listed += [f"and {len(unknown) - _SHOWN_LABELS:,} more"] if len(unknown) > _SHOWN_LABELS else []
+            entities = counted(self.unknown_labels.total(), "dev entity has a label", "dev entities have labels")
+            found.append(f"{entities} that train does not have, counted as missed: {', '.join(listed)}")
         if self.dev_from_train:
             found.append(
-                f"{self.dev_from_train} dev documents share a source document (`doc`) with train: dev scores are too high; "
-                "data.held_out splits by source document"
+                f"{self.dev_from_train} of {self.dev} dev documents have a source document (`doc`) of train: "
+                "dev scores are too high; data.held_out splits by source document"
             )
         if self.dev_repeated > _MOST_REPEATED * self.dev:
             found.append(

@@ -144,9 +144,18 @@ def held_out(documents: Sequence[Document], share: float) -> tuple[tuple[Documen
     )
     if not train:
         if len(in_order) == 1:
-            raise AnynerError("there is one training document, or one source document: too few to hold out dev; add a dev file")
+            raise AnynerError(f"{_all_one(documents)}: dev cannot be held out: add a dev file")
         raise AnynerError(f"data.held_out: a share of {share:g} leaves no document to train on")
     return train, dev
+
+
+def _all_one(documents: Sequence[Document]) -> str:
+    """Why documents of a single source cannot be split."""
+    if len(documents) == 1:
+        return "there is only one training document"
+    if documents[0].doc is not None:
+        return f"all {len(documents):,} training documents have the same source document (`doc`)"
+    return f"all {len(documents):,} training documents have the same text"
 
 
 def sources_of(documents: Sequence[Document]) -> list[tuple[str, str]]:

@@ -42,7 +42,6 @@ def corpus_statistics(
         spans=spans,
         piece_lengths=piece_lengths,
         most_at_one_word=max(starts, default=0),
-        most_in_a_document=max(map(len, per_document), default=0),
         most_words=most,
         encoder_decoder=is_encoder_half(encoder.pretrained),
         discontinuous=any(len(entity.fragments) > 1 for entities in per_document for entity in entities),
