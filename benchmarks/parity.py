@@ -1,7 +1,7 @@
 """Whether models give the same entities with ONNX Runtime as in torch, in batches of 1, 7 and 64 documents and in several orders.
 
-python benchmarks/parity.py general-en data/conll03/test.jsonl -o benchmarks/results/parity-general-en.json
-python benchmarks/parity.py --trained 60 -o benchmarks/results/parity-architectures.json
+python benchmarks/parity.py general-en data/conll03/test.jsonl
+python benchmarks/parity.py --trained 60
 
 The second trains a small model of every architecture on the synthetic corpus, for that many epochs at most, and reads other
 sentences of it.

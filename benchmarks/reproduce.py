@@ -1,6 +1,6 @@
 """Trains one recipe and scores it on test, or times prediction of all architectures in one run.
 
-python benchmarks/reproduce.py train recipes/nag_ner/cadec.yaml --set data.folder=DATA     one training, scored on test
+python benchmarks/reproduce.py train recipes/set_gner/cadec.yaml --set data.folder=DATA    one training, scored on test
 python benchmarks/reproduce.py speed --encoder minilm --minutes 20     prediction speed, every architecture on every corpus
 python benchmarks/reproduce.py speed biaffine-genia-minilm             only these
 python benchmarks/reproduce.py speed biaffine+contiguous-cadec-minilm  without the layer for fragments
@@ -98,7 +98,7 @@ def train(arguments: Namespace) -> None:
     with tempfile.TemporaryDirectory() as temporary, TerminalListener() as listener:
         folder = Path(arguments.keep or f"{temporary}/model")
         train_or_resume(recipe, folder, listener)
-        result = scored(folder, test, arguments.side_by_side)
+        result = scored(folder, test)
     name = arguments.name or name_of(result)
     path = Path(arguments.output) / f"{name}.json"
     write(result, path)
@@ -132,7 +132,7 @@ def _has_keys(saved: Any, wanted: Any) -> bool:
     return bool(saved == wanted)
 
 
-def scored(folder: Path, documents: Sequence[Document] | None, side_by_side: int = 1) -> dict[str, Any]:
+def scored(folder: Path, documents: Sequence[Document] | None) -> dict[str, Any]:
     """How a model folder was trained and, unless there are no `documents`, its scores on them."""
     recipe = Recipe.read(folder / RECIPE)
     epochs = [json.loads(line) for line in (folder / EPOCHS).read_text(encoding="utf-8").splitlines()]
@@ -141,7 +141,6 @@ def scored(folder: Path, documents: Sequence[Document] | None, side_by_side: int
         **header("accuracy"),
         "recipe": recipe.plain(),
         "seed": recipe.training.seed,
-        "runs_side_by_side": side_by_side,
         "training_seconds": round(epochs[-1]["seconds"], 1),
         "training_sentences_per_second": median(epoch["sentences_per_second"] for epoch in epochs),
         "epochs": len(epochs),
@@ -203,7 +202,6 @@ def _add_train(parser: ArgumentParser) -> None:
     parser.add_argument("--name", help="name of the results file; default: architecture-corpus-encoder-seed")
     parser.add_argument("--dev-only", action="store_true", help="do not score on test: for choosing between variants")
     parser.add_argument("--keep", help="keep the model in this folder; an unfinished one is resumed, a finished one only scored")
-    parser.add_argument("--side-by-side", type=int, default=1, help="number of trainings that share the GPU, for the record")
     parser.add_argument("-o", "--output", default="benchmarks/results")
     add_plugins(parser)
 

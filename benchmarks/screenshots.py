@@ -114,13 +114,14 @@ def annotate_shot(browser: Browser) -> None:
         with serving(Path(place)) as address:
             page = browser.new_page(viewport={"width": WIDTH, "height": 720}, color_scheme="light")
             page.goto(address)
+            next_text = "#texts [aria-current][aria-label$=', not done']"
             for done in range(3):
-                page.wait_for_selector("#list li")
+                page.wait_for_selector(next_text)
                 page.click("#save")
                 page.wait_for_function(
                     "done => document.getElementById('progress').textContent.startsWith(done)", arg=str(done + 1)
                 )
-            page.wait_for_load_state("networkidle")
+            page.wait_for_selector(next_text)
             page.evaluate("scrollTo(0, 0)")
             page.screenshot(path=FIGURES / "annotate.png")
 

@@ -85,13 +85,12 @@ def main() -> None:
     parser.add_argument("encoder")
     parser.add_argument("corpus", type=Path)
     parser.add_argument("--sentences", type=int)
-    parser.add_argument("--test-sentences", type=int, help="score only the first N test sentences")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("-o", "--output")
     arguments = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     splits = read_splits(str(arguments.corpus))
-    train, test = list(splits.train or ()), list(splits.test or ())[: arguments.test_sentences]
+    train, test = list(splits.train or ()), list(splits.test or ())
     torch.manual_seed(arguments.seed)
     if arguments.sentences:
         train = random.Random(arguments.seed).sample(train, arguments.sentences)

@@ -36,7 +36,7 @@ from anyner.document import Document, Entity
 from anyner.encoding.batch import batch_of
 from anyner.evaluation.bootstrap import compare
 from anyner.evaluation.match import Pair
-from anyner.evaluation.scores import Score, strict_score
+from anyner.evaluation.scores import NOTHING, strict_score
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.torch_runtime import arithmetic
 
@@ -194,7 +194,7 @@ def lengths(arguments: Namespace) -> None:
         for name, (low, high) in LENGTH_GROUPS.items():
             pairs = pairs_of(gold, found[group.name], low, high)
             of_seeds = [pairs[at : at + len(gold)] for at in range(0, len(pairs), len(gold))]
-            scores = [sum(map(strict_score, own), Score(0, 0, 0)) for own in of_seeds]
+            scores = [sum(map(strict_score, own), NOTHING) for own in of_seeds]
             f1 = [score.f1 for score in scores]
             row["f1"][name] = {"seeds": f1, "mean": mean(f1), "spread": stdev(f1) if len(f1) > 1 else 0.0}
             row["f1"][name]["recall"] = [score.recall for score in scores]

@@ -52,8 +52,8 @@ class Head(base.Head):
 
     def __init__(self, config: HeadConfig, labels: Sequence[str], encoder: Encoder) -> None:
         super().__init__(config, labels, encoder)
-        assert isinstance(config, Config) and config.longest is not None and config.most_units is not None
-        self.settings, self.longest = config, config.longest
+        assert isinstance(config, Config) and config.most_units is not None
+        self.longest = config.longest
         tokens, width = encoder.tables.tokens, encoder.width
         heads = max(1, width // 64)
         self.decoder = Decoder(
@@ -95,7 +95,7 @@ class Head(base.Head):
         host = targets_of(gold.host, len(states.lengths), len(self.labels), self.longest)  # (B, T)
         symbols = states.placed(host)
         entered = torch.cat([torch.zeros_like(symbols[:, :1]), symbols[:, :-1].clamp(min=0)], dim=1)
-        rows = Sequences.of_counts([1] * len(host), symbols.device)
+        rows = Sequences.of(np.arange(len(host)), len(host), symbols.device)
         index = rows.sentence[:, None] * sentences.table.shape[1] + entered
         step = torch.arange(entered.shape[1], device=symbols.device)
         inputs = sentences.table.flatten(0, 1).index_select(0, index.flatten()).view(*index.shape, -1)
@@ -111,7 +111,7 @@ class Head(base.Head):
         sentences, beam, power = self.read(states), decoding.options.beam, decoding.options.length_power
         count, device, none = len(states.lengths), states.words.device, float("-inf")
         beams = torch.arange(beam, device=device)
-        rows = Sequences.of_counts([1] * count, device).repeated(beam)
+        rows = Sequences.of(np.arange(count), count, device).repeated(beam)
         active = torch.arange(count, device=device)  # (A,) sentences that have unfinished rows
         history = torch.zeros(count, beam, self.longest + 1, dtype=torch.long, device=device)  # (A, P, L + 1)
         total = torch.where(beams == 0, 0.0, none).expand(count, -1)  # (A, P)

@@ -38,7 +38,7 @@ def states_of(lengths: Sequence[int] = LENGTHS, seed: int = 0) -> States:
     words = torch.randn(len(lengths), longest, WIDTH, generator=generator)
     cls = torch.randn(len(lengths), PIECE_WIDTH, generator=generator)
     none = torch.zeros(len(lengths), longest, dtype=torch.long)
-    return States(words, mask, words, mask, none, none, none, cls, tuple(lengths), 1, windows_of(lengths))
+    return States(words, mask, words, mask, none, none, none, cls, tuple(lengths), windows_of(lengths))
 
 
 def alone(states: States, sentence: int) -> States:
@@ -46,7 +46,7 @@ def alone(states: States, sentence: int) -> States:
     own, length = slice(sentence, sentence + 1), states.lengths[sentence]
     words, mask, none = states.words[own, :length], states.word_mask[own, :length], torch.zeros(1, length).long()
     window = (states.windows[sentence],)
-    return States(words, mask, words, mask, none, none, none, states.cls[own], (length,), 1, window)
+    return States(words, mask, words, mask, none, none, none, states.cls[own], (length,), window)
 
 
 def gold_of(

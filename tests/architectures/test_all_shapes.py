@@ -35,7 +35,7 @@ def test_fragments_follow_the_corpus_unless_set(architecture: str) -> None:
     config = config_class(architecture)
     for discontinuous in (True, False):
         sizes = (1, 2)
-        statistics = CorpusStatistics(("A",), sizes, sizes, sizes, 1, 1, 512, encoder_decoder=False, discontinuous=discontinuous)
+        statistics = CorpusStatistics(("A",), sizes, sizes, sizes, 1, 512, encoder_decoder=False, discontinuous=discontinuous)
         fitted = config().fitted(statistics)
         assert ("discontinuous" in fitted.shapes()) == discontinuous
         assert ("discontinuous" in fitted.default_thresholds()) == discontinuous

@@ -82,7 +82,7 @@ def test_the_same_texts_give_the_same_vocabulary() -> None:
 
 @pytest.mark.parametrize("source", ["./nowhere", "/nowhere/at/all", "~/nowhere", "a/b/c"])
 def test_a_missing_folder_is_named_without_using_the_network(source: str) -> None:
-    with pytest.raises(AnynerError, match=f"no folder {source}"):
+    with pytest.raises(AnynerError, match=f"no such folder: {source}"):
         pretrained_encoder(EncoderConfig(source=source), [])
 
 

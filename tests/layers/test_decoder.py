@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 import torch
+from counted_sequences import sequences_of
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from anyner.layers.decoder import Decoder, DecoderShape, Memory
-from anyner.layers.sequences import Sequences
 
 NEW = DecoderShape(width=16, layers=2, heads=2, head_width=8, feed_forward=24, memory_width=12)
 T5 = replace(NEW, head_width=6, norm="rms", activation="relu", bias=False, scaled=False, relative=(8, 6))
@@ -23,7 +23,6 @@ SHAPES = {
     "t5": T5,
     "t5 v1.1": replace(T5, activation="gelu_new", gated=True),
 }
-CPU = torch.device("cpu")
 kinds = pytest.mark.parametrize("kind", SHAPES)
 
 
@@ -59,13 +58,13 @@ def test_rows_that_share_keys_equal_rows_alone(
     counts, lengths = [count for count, _ in drawn_sentences], [length for _, length in drawn_sentences]
     decoder = random_decoder(SHAPES[kind])
     states, mask = sentences(decoder, lengths)
-    inputs, rows = drawn(sum(counts), steps, decoder.shape.width), Sequences.of_counts(counts, CPU)
+    inputs, rows = drawn(sum(counts), steps, decoder.shape.width), sequences_of(counts)
     together = decoder(inputs, rows, decoder.project_memory(states, mask), causal=causal)
     assert together.shape == inputs.shape
     owners = [sentence for sentence, count in enumerate(counts) for _ in range(count)]
     for row, sentence in enumerate(owners):
         own = decoder.project_memory(states[sentence : sentence + 1, : lengths[sentence]], None)
-        alone = decoder(inputs[row : row + 1], Sequences.of_counts([1], CPU), own, causal=causal)
+        alone = decoder(inputs[row : row + 1], sequences_of([1]), own, causal=causal)
         assert torch.allclose(together[row : row + 1], alone, atol=1e-10)
 
 
@@ -73,7 +72,7 @@ def test_rows_that_share_keys_equal_rows_alone(
 def test_a_subset_of_rows_has_the_same_outputs() -> None:
     decoder = random_decoder(NEW)
     memory = decoder.project_memory(*sentences(decoder, [4, 2]))
-    inputs, rows, chosen = drawn(4, 3, 16), Sequences.of_counts([2, 2], CPU), torch.tensor([3, 0])
+    inputs, rows, chosen = drawn(4, 3, 16), sequences_of([2, 2]), torch.tensor([3, 0])
     whole = decoder(inputs, rows, memory)
     assert torch.allclose(decoder(inputs[chosen], rows[chosen], memory), whole[chosen], atol=1e-10)
 
@@ -83,7 +82,7 @@ def test_a_subset_of_rows_has_the_same_outputs() -> None:
 def test_more_rows_than_a_kernel_takes_have_the_same_outputs(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     decoder = random_decoder(SHAPES[kind])
     memory = decoder.project_memory(*sentences(decoder, [3, 5]))
-    inputs, rows = drawn(5, 4, decoder.shape.width), Sequences.of_counts([3, 2], CPU)
+    inputs, rows = drawn(5, 4, decoder.shape.width), sequences_of([3, 2])
     at_once = decoder(inputs, rows, memory)
     monkeypatch.setattr("anyner.layers.decoder._MOST_SEQUENCES", 2)
     assert torch.allclose(decoder(inputs, rows, memory), at_once, atol=1e-10)
@@ -95,7 +94,7 @@ def test_incremental_decoding_equals_full_decoding_and_allows_reordering(kind: s
     decoder, steps = random_decoder(SHAPES[kind]), 9
     memory = decoder.project_memory(*sentences(decoder, [3, 5, 4]))
     counts = [2, 0, 3]
-    inputs, rows = drawn(5, steps, decoder.shape.width), Sequences.of_counts(counts, CPU)
+    inputs, rows = drawn(5, steps, decoder.shape.width), sequences_of(counts)
     order = torch.tensor([1, 1, 4, 2, 2])  # each from a row of the same sentence, as the beams of a search do
     cache = decoder.cache(5, steps, inputs)
     whole = decoder(inputs, rows, memory)
@@ -116,7 +115,7 @@ def test_incremental_decoding_equals_full_decoding_and_allows_reordering(kind: s
 @torch.no_grad()
 def test_later_positions_are_seen_only_without_causal(kind: str) -> None:
     decoder = random_decoder(SHAPES[kind])
-    memory, rows = decoder.project_memory(*sentences(decoder, [3])), Sequences.of_counts([2], CPU)
+    memory, rows = decoder.project_memory(*sentences(decoder, [3])), sequences_of([2])
     inputs = drawn(2, 4, decoder.shape.width)
     changed = inputs.clone()
     changed[:, 3] = drawn(2, decoder.shape.width, seed=2)
@@ -137,7 +136,7 @@ def test_memory_is_made_once_for_any_number_of_rows(monkeypatch: pytest.MonkeyPa
         return attention(query, key, *rest, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(nn.functional, "scaled_dot_product_attention", watched)
-    decoder(drawn(21, 3, 16), Sequences.of_counts([20, 1], CPU), memory)
+    decoder(drawn(21, 3, 16), sequences_of([20, 1]), memory)
     assert [pointer for pointer in seen if pointer in {key.data_ptr() for key, _ in memory.layers}] == seen[1::2]
 
 
@@ -147,9 +146,7 @@ def test_gradients_reach_every_parameter(kind: str, causal: bool) -> None:
     decoder = random_decoder(SHAPES[kind]).train()
     states, mask = sentences(decoder, [3, 5])
     inputs = drawn(4, 3, decoder.shape.width).requires_grad_()
-    output = decoder(
-        inputs, Sequences.of_counts([1, 3], CPU), decoder.project_memory(states.requires_grad_(), mask), causal=causal
-    )
+    output = decoder(inputs, sequences_of([1, 3]), decoder.project_memory(states.requires_grad_(), mask), causal=causal)
     (output * drawn(*output.shape, seed=3)).sum().backward()
     for name, parameter in decoder.named_parameters():
         assert parameter.grad is not None, name
@@ -167,10 +164,10 @@ def test_sharing_keys_changes_no_gradient() -> None:
         states, mask = sentences(decoder, [3, 5])
         inputs, weights, counts = drawn(4, 3, 16), drawn(4, 3, 16, seed=3), [1, 3]
         if together:
-            output = decoder(inputs, Sequences.of_counts(counts, CPU), decoder.project_memory(states, mask))
+            output = decoder(inputs, sequences_of(counts), decoder.project_memory(states, mask))
         else:
             each = torch.tensor([0, 1, 1, 1])
-            output = decoder(inputs, Sequences.of_counts([1] * 4, CPU), decoder.project_memory(states[each], mask[each]))
+            output = decoder(inputs, sequences_of([1] * 4), decoder.project_memory(states[each], mask[each]))
         (output * weights).sum().backward()
         found.append([parameter.grad for parameter in decoder.parameters()])
     for shared, alone in zip(*found, strict=True):
@@ -195,7 +192,7 @@ def test_residual_projections_of_a_new_decoder_start_smaller() -> None:
 @torch.no_grad()
 def test_dropout_is_for_training_only() -> None:
     decoder = random_decoder(NEW)
-    memory, rows, inputs = decoder.project_memory(*sentences(decoder, [3])), Sequences.of_counts([1], CPU), drawn(1, 3, 16)
+    memory, rows, inputs = decoder.project_memory(*sentences(decoder, [3])), sequences_of([1]), drawn(1, 3, 16)
     assert torch.equal(decoder(inputs, rows, memory), decoder(inputs, rows, memory))
     decoder.train()
     assert not torch.allclose(decoder(inputs, rows, memory), decoder(inputs, rows, memory))
@@ -206,7 +203,7 @@ def test_dropout_is_for_training_only() -> None:
 def test_rows_stay_in_the_type_of_autocast(kind: str) -> None:
     decoder = random_decoder(SHAPES[kind]).float()
     states, mask = sentences(decoder, [3, 5])
-    states, inputs, rows = states.float(), drawn(4, 3, decoder.shape.width).float(), Sequences.of_counts([1, 3], CPU)
+    states, inputs, rows = states.float(), drawn(4, 3, decoder.shape.width).float(), sequences_of([1, 3])
     exact = decoder(inputs, rows, decoder.project_memory(states, mask))
     kept: set[torch.dtype] = set()
     for layer in decoder.each_layer:

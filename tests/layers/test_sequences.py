@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+from counted_sequences import sequences_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,14 +13,14 @@ CPU = torch.device("cpu")
 
 @given(st.lists(st.integers(0, 4), max_size=5), st.integers(1, 3))
 def test_sequences_know_their_sentence_and_their_place(counts: list[int], times: int) -> None:
-    sequences, most = Sequences.of_counts(counts, CPU), max(counts, default=0)
+    sequences, most = sequences_of(counts), max(counts, default=0)
     expected = [(sentence, number) for sentence, count in enumerate(counts) for number in range(count)]
     assert len(sequences) == len(expected)
     assert sequences.sentence.tolist() == [sentence for sentence, _ in expected]
     assert sequences.place.tolist() == [sentence * most + number for sentence, number in expected]
     assert sequences.filled == (len(set(counts)) < 2)
     more = sequences.repeated(times)
-    same = Sequences.of_counts([count * times for count in counts], CPU)
+    same = sequences_of([count * times for count in counts])
     assert torch.equal(more.sentence, same.sentence)
     assert torch.equal(more.place, same.place)
     assert (more.sentences, more.most, more.filled) == (same.sentences, same.most, same.filled)
@@ -27,9 +28,9 @@ def test_sequences_know_their_sentence_and_their_place(counts: list[int], times:
 
 @given(st.lists(st.lists(st.booleans(), max_size=4), max_size=5))
 def test_some_sequences_are_packed_as_if_there_were_no_others(kept: list[list[bool]]) -> None:
-    sequences = Sequences.of_counts([len(own) for own in kept], CPU)
+    sequences = sequences_of([len(own) for own in kept])
     chosen = torch.tensor([own for each in kept for own in each], dtype=torch.bool).nonzero()[:, 0]
-    packed, same = sequences[chosen].packed(), Sequences.of_counts([sum(own) for own in kept], CPU)
+    packed, same = sequences[chosen].packed(), sequences_of([sum(own) for own in kept])
     assert torch.equal(packed.sentence, same.sentence) and torch.equal(packed.place, same.place)
     assert (packed.sentences, packed.most) == (same.sentences, same.most)
 
@@ -38,9 +39,9 @@ def test_some_sequences_are_packed_as_if_there_were_no_others(kept: list[list[bo
 def test_a_grid_returns_what_was_put_into_it() -> None:
     states = torch.randn(6, 3, 5, generator=torch.Generator().manual_seed(0))
     for sequences in (
-        Sequences.of_counts([3, 3], CPU),
-        Sequences.of_counts([1, 0, 5], CPU),
-        Sequences.of_counts([4, 4], CPU)[torch.tensor([7, 0, 2, 1, 5, 6])],
+        sequences_of([3, 3]),
+        sequences_of([1, 0, 5]),
+        sequences_of([4, 4])[torch.tensor([7, 0, 2, 1, 5, 6])],
     ):
         grid = sequences.to_grid(states)
         assert grid.shape == (sequences.sentences, sequences.most * 3, 5)
@@ -59,6 +60,6 @@ def test_sequences_in_any_order_have_different_places_in_their_sentences(sentenc
 @given(st.lists(st.lists(st.booleans(), min_size=3, max_size=3), min_size=1, max_size=5))
 def test_sequences_of_a_mask_are_those_of_its_counts(mask: list[list[bool]]) -> None:
     found, column = Sequences.of_mask(torch.tensor(mask))
-    same = Sequences.of_counts([sum(own) for own in mask], CPU)
+    same = sequences_of([sum(own) for own in mask])
     assert torch.equal(found.sentence, same.sentence) and torch.equal(found.place, same.place)
     assert column.tolist() == [number for own in mask for number, there in enumerate(own) if there]

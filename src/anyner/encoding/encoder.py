@@ -36,8 +36,6 @@ class States:
     cls: Tensor  # (B, d of the pretrained encoder) the sentence as a whole
     lengths: tuple[int, ...]
     """Words of each sentence, on the host."""
-    most_pieces: int
-    """Pieces of the longest word, on the host."""
     windows: tuple[Window, ...]
 
     @property
@@ -92,7 +90,6 @@ class Encoder(nn.Module):
             piece_ids=batch.piece_ids,
             cls=pieces[:, 0] if batch.has_cls else _masked_mean(pieces, batch.piece_mask),
             lengths=batch.lengths,
-            most_pieces=batch.most_pieces,
             windows=batch.windows,
         )
 

@@ -50,6 +50,11 @@ class Memory:
     layers: tuple[tuple[Tensor, Tensor], ...]  # (B, heads, S, head width) each
     mask: Tensor | None  # (B, S) bool; None: nothing is padding
 
+    def named(self) -> dict[str, Tensor]:
+        """The keys and values by name, as exported steps pass them on."""
+        every = ((number, zip(("keys", "values"), layer, strict=True)) for number, layer in enumerate(self.layers))
+        return {f"memory_{name}_{number}": value for number, layer in every for name, value in layer}
+
 
 class Decoder(nn.Module):
     def __init__(self, shape: DecoderShape) -> None:

@@ -38,7 +38,7 @@ def chosen_shape(
 
 def shape_of_pretrained(config: PreTrainedConfig, layers: int | None, dropout: float) -> DecoderShape:
     """The shape of a BART, mBART or T5 checkpoint's decoder, or of its first `layers`."""
-    there, own = 0, dict[str, Any]()
+    own: dict[str, Any]
     if config.model_type in ("bart", "mbart"):
         there, heads = config.decoder_layers, config.decoder_attention_heads
         sizes = (heads, config.d_model // heads, config.decoder_ffn_dim)
@@ -49,21 +49,29 @@ def shape_of_pretrained(config: PreTrainedConfig, layers: int | None, dropout: f
         relative = config.relative_attention_num_buckets, config.relative_attention_max_distance
         own = {"activation": config.dense_act_fn, "gated": config.is_gated_act, "epsilon": config.layer_norm_epsilon}
         own |= {"norm": "rms", "bias": False, "scaled": False, "relative": relative}
-    if own.get("activation") not in get_args(Activation):
+    else:
         raise AnynerError("head.decoder: pretrained needs the encoder of a BART, mBART or T5 model; set it to new")
+    _check_activation(own["activation"], "checkpoint")
     _check_layers(layers or there, there, "checkpoint")
     return DecoderShape(config.d_model, layers or there, *sizes, config.d_model, **own, dropout=dropout)
 
 
 def shape_like_encoder(config: PreTrainedConfig, layers: int, dropout: float) -> DecoderShape:
     """The shape of a decoder that is a BERT-like encoder's layers with cross-attention."""
-    if config.model_type not in _BERT_SHAPED or config.hidden_act not in get_args(Activation):
+    if config.model_type not in _BERT_SHAPED:
         raise AnynerError(f"head.decoder: cannot start from the layers of a {config.model_type} encoder; set it to new")
+    _check_activation(config.hidden_act, "encoder")
     _check_layers(layers, config.num_hidden_layers, "encoder")
     width, heads = config.hidden_size, config.num_attention_heads
     own = {"activation": config.hidden_act, "epsilon": config.layer_norm_eps, "norm_first": False, "output_norm": False}
     own["input_norm"] = True  # the encoder's layers expect normalised inputs
     return DecoderShape(width, layers, heads, width // heads, config.intermediate_size, width, **own, dropout=dropout)
+
+
+def _check_activation(name: str, where: str) -> None:
+    if name not in get_args(Activation):
+        known = ", ".join(get_args(Activation))
+        raise AnynerError(f"head.decoder: expected one of the activations {known} in the {where}, got {name}; set it to new")
 
 
 def _check_layers(layers: int, there: int, where: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -61,11 +60,6 @@ class Sequences:
         both = torch.from_numpy(np.stack([sentence, place]))
         on_device, places = (both.pin_memory() if device.type == "cuda" else both).to(device, non_blocking=True)
         return cls(on_device, places, sentences, most, filled=np.array_equal(place, np.arange(sentences * most)))
-
-    @classmethod
-    def of_counts(cls, counts: Sequence[int], device: torch.device) -> Sequences:
-        """From the number of sequences of each sentence, in this order."""
-        return cls.of(np.repeat(np.arange(len(counts)), np.array(counts, dtype=np.int64)), len(counts), device)
 
     @classmethod
     def of_mask(cls, mask: Tensor) -> tuple[Sequences, Tensor]:

@@ -51,7 +51,7 @@ def states_of(lengths: Sequence[int], seed: int = 0) -> States:
     mask = torch.arange(longest) < torch.tensor(lengths)[:, None]
     words = torch.randn(len(lengths), longest, WIDTH, generator=torch.Generator().manual_seed(seed))
     none = torch.zeros(len(lengths), longest, dtype=torch.long)
-    return States(words, mask, words, mask, none, none, none, words[:, 0], tuple(lengths), 1, ())
+    return States(words, mask, words, mask, none, none, none, words[:, 0], tuple(lengths), ())
 
 
 def gold_windows(lengths: Sequence[int]) -> list[Window]:

@@ -294,7 +294,7 @@ def test_losses_of_segments_are_finite() -> None:
 
 
 def test_the_segment_length_follows_from_the_corpus_and_longer_entities_are_reported() -> None:
-    statistics = CorpusStatistics(("A",), (1,), (1,) * 999 + (70,), (1,), 1, 1, 512, False, False)
+    statistics = CorpusStatistics(("A",), (1,), (1,) * 999 + (70,), (1,), 1, 512, False, False)
     assert Config().fitted(statistics).segment_words == 32
     assert Config().fitted(replace(statistics, spans=(20,) * 9)).segment_words == 40
     config = Config(segment_words=8)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from reference_iou import reference_iou
 
 from anyner.architectures.locate_label.config import Config, LocateLabelOptions
 from anyner.architectures.locate_label.decode import DECAY, decode
@@ -41,11 +42,6 @@ proposed = st.dictionaries(
 )
 
 
-def iou(one: Place, other: Place) -> float:
-    mine, theirs = set(range(one[2], one[3] + 1)), set(range(other[2], other[3] + 1))
-    return len(mine & theirs) / len(mine | theirs)
-
-
 def algorithm_1(places: list[Place], scores: list[float], u: float, k: float, delta: float) -> dict[Place, float]:
     """The best is taken, those that nearly equal it lose score and are put back in order, until none is left."""
     left = dict(zip(places, scores, strict=True))
@@ -54,7 +50,7 @@ def algorithm_1(places: list[Place], scores: list[float], u: float, k: float, de
         best = max(left, key=lambda place: (left[place], [-number for number in place[2:]]))
         final[best] = left.pop(best)
         for place in left:
-            if iou(best, place) >= k:
+            if reference_iou(best[2:], place[2:]) >= k:
                 left[place] *= u
     return {place: score for place, score in final.items() if score >= delta}
 

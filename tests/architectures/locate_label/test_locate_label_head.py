@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from head_batches import ENTITIES, LABELS, LENGTHS, PIECE_WIDTH, WIDTH, alone, gold_of, states_of
+from reference_iou import reference_iou
 from torch import Tensor
 
 from anyner.architectures.draw import Draw
@@ -115,7 +116,7 @@ def test_the_losses_are_weighted_means_over_the_examples(monkeypatch: pytest.Mon
     filtered = regressed = labelled = 0.0
     positives = 0
     for b, first, last in spans:
-        own = {span: _iou((first, last), span[1:]) for span in entities if span[0] == b}
+        own = {span: reference_iou((first, last), span[1:]) for span in entities if span[0] == b}
         nearest = max(own, key=lambda span: own[span], default=None)
         iou = own[nearest] if nearest else 0.0
         p = float(reference_output(head.filter, states, (b, first, last)).sigmoid())
@@ -133,7 +134,7 @@ def test_the_losses_are_weighted_means_over_the_examples(monkeypatch: pytest.Mon
         to = (min(max(first + int(np.floor(left + 0.5)), 0), n - 1), min(max(last + int(np.floor(right + 0.5)), 0), n - 1))
         to = to if to[0] <= to[1] else (first, last)
         label = entities.get((b, *to), 0)
-        closest = max((_iou(to, span[1:]) for span in entities if span[0] == b), default=0.0)
+        closest = max((reference_iou(to, span[1:]) for span in entities if span[0] == b), default=0.0)
         loss = -float(reference_output(head.classifier, states, (b, *to)).log_softmax(-1)[label])
         labelled += loss * (1.0 if label else 1 - closest)
     assert float(parts["filter"].numerator) == pytest.approx(filtered, rel=1e-4)
@@ -143,11 +144,6 @@ def test_the_losses_are_weighted_means_over_the_examples(monkeypatch: pytest.Mon
     assert float(parts["classifier"].numerator) == pytest.approx(labelled, rel=1e-4)
     assert float(parts["classifier"].denominator) == len(spans)
     assert [parts[name].weight for name in ("filter", "regressor", "classifier")] == [1.0, 0.1, 1.0]
-
-
-def _iou(one: Sequence[int], other: Sequence[int]) -> float:
-    mine, theirs = set(range(one[0], one[1] + 1)), set(range(other[0], other[1] + 1))
-    return len(mine & theirs) / len(mine | theirs)
 
 
 def _smooth(error: float) -> float:
@@ -254,7 +250,7 @@ def test_what_it_can_express() -> None:
 
 def test_lengths_left_open_come_from_the_corpus() -> None:
     def fitted(spans: tuple[int, ...], window: int = 512, **settings: Any) -> tuple[int, ...] | None:
-        statistics = CorpusStatistics(LABELS, spans, spans, spans, 1, 1, window, False, False)
+        statistics = CorpusStatistics(LABELS, spans, spans, spans, 1, window, False, False)
         return Config(**settings).fitted(statistics).lengths
 
     assert fitted((1,) * 50 + (4,) * 50) == (1, 2, 3, 4)

@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from reference_iou import reference_iou
 
 from anyner.architectures.locate_label.targets import (
     EXTRA_NEGATIVES,
@@ -45,11 +46,6 @@ def batches(draw: st.DrawFn) -> tuple[list[int], list[tuple[int, int, int]]]:
 def entities_of(listed: list[tuple[int, int, int]]) -> Entities:
     columns = np.array(listed, dtype=np.int64).reshape(-1, 3).T
     return Entities(columns[0], np.arange(len(listed)) % 3, columns[1], columns[2])
-
-
-def reference_iou(one: Span, other: Span) -> float:
-    mine, theirs = set(range(one[0], one[1] + 1)), set(range(other[0], other[1] + 1))
-    return len(mine & theirs) / len(mine | theirs)
 
 
 def reference_seeds(count: int, lengths: list[int]) -> set[Span]:
@@ -92,7 +88,7 @@ def reference_sample(
         entities = {number: span[1:] for number, span in enumerate(listed) if span[0] == b}
 
         def nearest(span: Span, entities: dict[int, tuple[int, ...]] = entities) -> tuple[float, int]:
-            found = [(np.float32(reference_iou(span, own)), -number) for number, own in entities.items()]  # type: ignore[arg-type]
+            found = [(np.float32(reference_iou(span, own)), -number) for number, own in entities.items()]
             iou, number = max(found, default=(np.float32(0.0), 0))
             return float(iou), -number
 

@@ -161,8 +161,7 @@ def test_entities_that_do_not_fit_are_found_by_their_last_word() -> None:
 
 STATISTICS = CorpusStatistics(
     labels=LABELS, lengths=(1,) * 300 + (9,), spans=(1, 7), piece_lengths=(2,) * 300 + (19,), most_at_one_word=3,
-    most_in_a_document=3,    most_words=512, encoder_decoder=False,
-    discontinuous=True,
+    most_words=512, encoder_decoder=False, discontinuous=True,
 )  # fmt: skip
 
 

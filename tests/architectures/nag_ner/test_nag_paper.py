@@ -11,10 +11,9 @@ from stand_ins import FakeEncoder
 from torch.nn import functional
 
 from anyner.architectures.draw import Draw
-from anyner.architectures.nag_ner.config import Config, NagOptions
+from anyner.architectures.nag_ner.config import END, FIRST_UNIT, Config, NagOptions
 from anyner.architectures.nag_ner.head import Head
 from anyner.architectures.nag_ner.network import only_best
-from anyner.architectures.nag_ner.targets import END, FIRST_UNIT
 from anyner.architectures.settings import with_preset
 
 WIDTH = FITTED["width"]

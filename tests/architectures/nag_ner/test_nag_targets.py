@@ -7,7 +7,8 @@ from head_batches import LABELS, gold_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anyner.architectures.nag_ner.targets import END, FIRST_UNIT, IGNORED, MORE, block_targets
+from anyner.architectures.nag_ner.config import END, FIRST_UNIT, MORE
+from anyner.architectures.nag_ner.targets import IGNORED, block_targets
 from anyner.encoding.batch import training_batch
 from anyner.encoding.examples import Example
 from anyner.encoding.pieces import Frame

@@ -20,7 +20,7 @@ from anyner.text.align import WordEntity
 C = len(LABELS)
 BETA = 4
 STATISTICS = CorpusStatistics(
-    labels=LABELS, lengths=(1, 4), spans=(1, 7), piece_lengths=(2, 9), most_at_one_word=3, most_in_a_document=3,
+    labels=LABELS, lengths=(1, 4), spans=(1, 7), piece_lengths=(2, 9), most_at_one_word=3,
     most_words=512, encoder_decoder=False, discontinuous=False,
 )  # fmt: skip
 

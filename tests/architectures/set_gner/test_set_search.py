@@ -2,6 +2,7 @@
 
 from itertools import combinations, pairwise, product
 
+import numpy as np
 import pytest
 import torch
 from head_batches import LABELS, LENGTHS, states_of
@@ -54,7 +55,7 @@ def found_at(best: Hypotheses, head: int) -> Scored:
 
 
 def all_heads() -> tuple[Sequences, torch.Tensor]:
-    rows = Sequences.of_counts(LENGTHS, torch.device("cpu"))
+    rows = Sequences.of(np.repeat(np.arange(len(LENGTHS)), LENGTHS), len(LENGTHS), torch.device("cpu"))
     return rows, torch.cat([torch.arange(length) for length in LENGTHS])
 
 

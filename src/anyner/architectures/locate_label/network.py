@@ -9,10 +9,9 @@ from torch.nn import functional
 from anyner.architectures.base import Step
 from anyner.architectures.locate_label.config import Config
 from anyner.encoding.encoder import States
+from anyner.layers.span_classifier import LARGEST
 from anyner.layers.spanpool import SpanMaxima, Spans, at_words
 
-LARGEST = 2**27
-"""Most elements of one tensor; larger ones are computed in parts."""
 WIDTH = 256
 """Width of the hidden layers."""
 

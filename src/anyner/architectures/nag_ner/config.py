@@ -18,6 +18,8 @@ COVERED = 0.995
 LONGEST_FITTED = 32
 """When the corpus decides: share of entities that must fit into a block, and upper limit of `longest`."""
 
+END, MORE, FIRST_UNIT = 0, 1, 2
+"""Symbols: the end; more units than fit into the block; from `FIRST_UNIT` on, the units (words or pieces) of the sentence."""
 CANDIDATES = 4
 """Sequences proposed per block where the best may not be the one taken: the span classifier chooses, or another block of the
 word takes it first."""

@@ -13,13 +13,14 @@ from torch.nn import functional
 
 from anyner.architectures import base
 from anyner.architectures.base import Losses, LossPart, Step
+from anyner.architectures.decoder_step import decoder_step
 from anyner.architectures.draw import Draw
 from anyner.architectures.generation import PRETRAINED_RATE
-from anyner.architectures.nag_ner.config import CANDIDATES, IMPOSSIBLE, RESCORED_LABELS, Config, NagOptions
+from anyner.architectures.nag_ner.config import CANDIDATES, END, FIRST_UNIT, IMPOSSIBLE, MORE, RESCORED_LABELS, Config, NagOptions
 from anyner.architectures.nag_ner.decode import decode
 from anyner.architectures.nag_ner.network import Blocks, Network, Sentences
 from anyner.architectures.nag_ner.search import WordScores, best_sequences, log_partition, word_scores
-from anyner.architectures.nag_ner.targets import END, FIRST_UNIT, IGNORED, MORE, BlockTargets, block_targets
+from anyner.architectures.nag_ner.targets import IGNORED, BlockTargets, block_targets
 from anyner.architectures.settings import Decoding, HeadConfig
 from anyner.architectures.spans import span_classifier_of, span_losses, span_tables
 from anyner.encoding.encoder import Encoder, States
@@ -223,43 +224,31 @@ class Head(base.Head):
         if self.settings.space != "pointer":
             return None
         words, _, memory = self.network.read_words(states)
-        names = ("keys", "values")
-        kept = {f"memory_{names[side]}_{n}": both[side] for n, both in enumerate(memory.layers) for side in range(2)}
         counts = {"counts": self.start_classifier(states.words)} if self.start_classifier is not None else {}
-        return {"words": words, "vectors": states.words, **kept, **counts, **span_tables(self, states)}
+        return {"words": words, "vectors": states.words, **memory.named(), **counts, **span_tables(self, states)}
 
     def steps(self) -> Mapping[str, Step]:
         """The decoder: scores of labels, and of symbols at every position of blocks."""
-        network, shape = self.network, self.network.decoder.shape
-        memory = [f"memory_{name}_{number}" for number in range(shape.layers) for name in ("keys", "values")]
-        read, piece = 6 if network.reads_pieces else 5, torch.zeros(2, 5, dtype=torch.long)
-        examples = {
-            "words": torch.zeros(2, 5, shape.width),
+        network = self.network
+        sentences = {
+            "words": torch.zeros(2, 5, network.decoder.shape.width),
             "vectors": torch.zeros(2, 5, network.word_width),
-            "first_piece": piece,
+            "first_piece": torch.zeros(2, 5, dtype=torch.long),
             "word_mask": torch.ones(2, 5, dtype=torch.bool),
-            "mask": torch.ones(2, read, dtype=torch.bool),
-            **{name: torch.zeros(2, shape.heads, read, shape.head_width) for name in memory},
-            "sentence": torch.tensor([0, 0, 0, 1]),
-            "place": torch.tensor([0, 1, 2, 3]),
-            "grid": torch.tensor([[0, 1, 2], [3, 4, 4]]),
-            "word": torch.tensor([0, 1, 2, 3]),
-            "rank": torch.zeros(4, dtype=torch.long),
+            "mask": torch.ones(2, 6 if network.reads_pieces else 5, dtype=torch.bool),
         }
-        varying = {name: (0, 2) if name in memory else (0,) if value.dim() == 1 else (0, 1) for name, value in examples.items()}
-        return {"blocks": Step(self._of_blocks, examples, varying)}
+        blocks = {"word": torch.tensor([0, 1, 2, 3]), "rank": torch.zeros(4, dtype=torch.long)}
+        return {"blocks": decoder_step(self._of_blocks, network.decoder.shape, sentences, blocks)}
 
-    def _of_blocks(self, words: Tensor, vectors: Tensor, first_piece: Tensor, *others: Tensor) -> Mapping[str, Tensor]:
-        """The step of `steps` as a function of tensors."""
-        network, (word_mask, mask, *known) = self.network, others
-        *layers, sentence, place, grid, word, rank = known
+    def _of_blocks(self, given: Mapping[str, Tensor], memory: Memory, at: SequencesInGraph) -> Mapping[str, Tensor]:
+        """The step of `steps`."""
+        network, words, vectors, first = self.network, given["words"], given["vectors"], given["first_piece"]
         states = States(
-            vectors, word_mask, vectors, mask, first_piece, first_piece, first_piece, vectors[:, 0], (1, 2), 1, ()
+            vectors, given["word_mask"], vectors, given["mask"], first, first, first, vectors[:, 0], (1, 2), ()
         )  # pieces are not read here
         no_units = WordUnits(np.zeros((0, 0), dtype=np.int64), np.zeros((0, 0), dtype=np.int64))  # nor are units
-        memory = Memory(tuple(zip(layers[::2], layers[1::2], strict=True)), mask)
         sentences = Sentences(states, no_units, words, network.positions_of(words), memory)
-        blocks = Blocks(SequencesInGraph(sentence, place, grid), word, rank)
+        blocks = Blocks(at, given["word"], given["rank"])
         hidden = network(sentences, blocks)  # (Q, T, w)
         found = {"labels": network.types(hidden[:, 0]).float(), "symbols": network.output(hidden[:, 1:], blocks, sentences)}
         if network.last_word is not None:

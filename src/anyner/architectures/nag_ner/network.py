@@ -8,8 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from anyner.architectures.nag_ner.config import Config
-from anyner.architectures.nag_ner.targets import FIRST_UNIT
+from anyner.architectures.nag_ner.config import FIRST_UNIT, Config
 from anyner.encoding.encoder import Encoder, States
 from anyner.layers.decoder import Decoder, Memory, Norm, sinusoidal_embeddings
 from anyner.layers.decoder_weights import chosen_shape

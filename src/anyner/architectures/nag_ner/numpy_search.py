@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from anyner.architectures.nag_ner.config import FINITE_NONE, IMPOSSIBLE
+from anyner.architectures.nag_ner.config import END, FINITE_NONE, FIRST_UNIT, IMPOSSIBLE, MORE
 from anyner.architectures.numpy_spans import Floats, Integers
 
 NONE = float("-inf")
-_END, _MORE, _FIRST_UNIT = 0, 1, 2
-"""Symbols, numbered as in `targets.py`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,14 +23,14 @@ class WordScores:
     @classmethod
     def of(cls, symbols: Floats, word: Integers, lengths: Integers, farthest: int) -> WordScores:
         """From the log probabilities (Q, L + 1, 2 + M) of symbols, of blocks at words (Q,) in sentences of `lengths` (Q,)."""
-        longest, words, none = symbols.shape[1] - 1, symbols.shape[2] - _FIRST_UNIT, np.float32(NONE)
+        longest, words, none = symbols.shape[1] - 1, symbols.shape[2] - FIRST_UNIT, np.float32(NONE)
         index = word[:, None] + np.arange(min(farthest, words))  # (Q, R)
         real = index < lengths[:, None]
-        of_words = symbols[:, :longest, _FIRST_UNIT:]  # (Q, L, M)
+        of_words = symbols[:, :longest, FIRST_UNIT:]  # (Q, L, M)
         placed = np.take_along_axis(of_words, np.minimum(index, words - 1)[:, None], 2).transpose(0, 2, 1)  # (Q, R, L)
         placed = np.where(~real[..., None] | (placed < IMPOSSIBLE), none, placed)
         only_last = np.arange(longest + 1) == longest
-        return cls(placed, symbols[..., _END], np.where(only_last, symbols[..., _MORE], none))
+        return cls(placed, symbols[..., END], np.where(only_last, symbols[..., MORE], none))
 
 
 def _contiguous(placed: Floats, end: Floats) -> Floats:

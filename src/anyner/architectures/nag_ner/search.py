@@ -19,9 +19,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from anyner.architectures.nag_ner.config import FINITE_NONE, IMPOSSIBLE
+from anyner.architectures.nag_ner.config import END, FINITE_NONE, FIRST_UNIT, IMPOSSIBLE, MORE
 from anyner.architectures.nag_ner.network import Blocks, Sentences
-from anyner.architectures.nag_ner.targets import END, FIRST_UNIT, MORE
 
 NONE = float("-inf")
 """Log score of the impossible."""

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from anyner.architectures.nag_ner.config import END, FIRST_UNIT, MORE
 from anyner.encoding.gold import GoldArrays
 from anyner.layers.contiguous import number_in_sentence
 from anyner.layers.units import UnitEntities, WordUnits
@@ -15,8 +16,6 @@ from anyner.layers.units import UnitEntities, WordUnits
 Integers = NDArray[np.int64]
 
 IGNORED = -100
-END, MORE, FIRST_UNIT = 0, 1, 2
-"""Symbols: the end; more units than fit into the block; from `FIRST_UNIT` on, the units (words or pieces) of the sentence."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from anyner.architectures import base
 from anyner.architectures.base import Losses, LossPart, Step
+from anyner.architectures.decoder_step import decoder_step
 from anyner.architectures.draw import Draw
 from anyner.architectures.generation import PRETRAINED_RATE
 from anyner.architectures.set_gner.config import LEAST_LIKELY, Config, SetOptions
@@ -140,42 +141,29 @@ class Head(base.Head):
             return None
         units, (parts, counts) = self.units(states), self.network.detect(states.words)
         sentences = self.network.read(units, states)
-        memory = {
-            f"memory_{name}_{number}": value
-            for number, both in enumerate(sentences.memory.layers)
-            for name, value in zip(("keys", "values"), both, strict=True)
-        }
         heads = {"parts": parts[..., 0] if parts is not None else None, "counts": counts}
         detected = {name: value for name, value in heads.items() if value is not None}
-        return {"inputs": sentences.inputs, "keys": sentences.keys, **memory, **detected, **span_tables(self, states)}
+        read = {"inputs": sentences.inputs, "keys": sentences.keys, **sentences.memory.named()}
+        return {**read, **detected, **span_tables(self, states)}
 
     def steps(self) -> Mapping[str, Step]:
         """The decoder: log probabilities of what follows each element of a sequence."""
-        network, layers = self.network, self.network.decoder.shape.layers
-        heads, head_width = network.decoder.shape.heads, network.decoder.shape.head_width
-        memory = [f"memory_{name}_{number}" for number in range(layers) for name in ("keys", "values")]
+        network = self.network
 
-        def following(inputs: Tensor, keys: Tensor, mask: Tensor, lengths: Tensor, *others: Tensor) -> Mapping[str, Tensor]:
-            *known, sentence, place, grid, elements = others
-            remembered = Memory(tuple(zip(known[::2], known[1::2], strict=True)), mask)
-            sentences = Sentences(inputs, keys, network.key(network.symbols), lengths, remembered, None)
-            sequences = SequencesInGraph(sentence, place, grid)
-            states = network(sentences, sequences, elements, elements[:, 0])
-            return {"log": network.log_probabilities(sentences, sequences, states, elements[:, 0], elements)}
+        def following(given: Mapping[str, Tensor], memory: Memory, at: SequencesInGraph) -> Mapping[str, Tensor]:
+            symbol_keys, elements = network.key(network.symbols), given["elements"]
+            sentences = Sentences(given["inputs"], given["keys"], symbol_keys, given["lengths"], memory, None)
+            states = network(sentences, at, elements, elements[:, 0])
+            return {"log": network.log_probabilities(sentences, at, states, elements[:, 0], elements)}
 
-        examples = {
+        sentences = {
             "inputs": torch.zeros(2, 5, network.width),
             "keys": torch.zeros(2, 5, network.width),
             "mask": torch.ones(2, 6 if self.settings.reads == "pieces" else 5, dtype=torch.bool),
             "lengths": torch.tensor([5, 4]),
-            **{name: torch.zeros(2, heads, 6 if self.settings.reads == "pieces" else 5, head_width) for name in memory},
-            "sentence": torch.tensor([0, 0, 0, 1]),
-            "place": torch.tensor([0, 1, 2, 3]),
-            "grid": torch.tensor([[0, 1, 2], [3, 4, 4]]),
-            "elements": torch.zeros(4, 7, dtype=torch.long),
         }
-        varying = {name: (0, 2) if name in memory else (0,) if value.dim() == 1 else (0, 1) for name, value in examples.items()}
-        return {"following": Step(following, examples, varying)}
+        elements = {"elements": torch.zeros(4, 7, dtype=torch.long)}
+        return {"following": decoder_step(following, network.decoder.shape, sentences, elements)}
 
     def _heads(self, units: Units, options: SetOptions) -> tuple[Tensor, Tensor]:
         """Probability of starting an entity, and the number of entities to keep if any starts (equation 16): (B, U) each."""
