@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from anyner.corpora.corpus import counted
 from anyner.corpora.source_documents import neighbours_attached
 from anyner.document import Document, checked_documents
 from anyner.errors import AnynerError
@@ -82,7 +83,9 @@ def _add_graph(folder: Path, listener: Listener | None) -> None:
         from anyner.training.graph import add_checked_graph, dev_documents
 
         parity = add_checked_graph(folder, dev_documents(folder, _CHECKED))
-        note = f"exported for prediction without torch: the same {parity.entities} entities in {parity.documents} dev documents"
+        entities = counted(parity.entities, "entity", "entities")
+        found = f"the same {entities} in {counted(parity.documents, 'dev document')}"
+        note = f"exported for prediction without torch: {found}"
     except ModuleNotFoundError as error:
         note = f"note: not exported for prediction without torch: {error.name} is not installed (pip install 'anyner[train]')"
     except AnynerError as error:
@@ -109,7 +112,7 @@ def evaluate(
         raise AnynerError(f"documents: expected documents, got a file name: read it with anyner.read({str(documents)!r})")
     if not isinstance(recognizer, Recognizer):
         raise AnynerError(f"recognizer: expected a model from anyner.load, got {type(recognizer).__name__}")
-    gold = _with_context(checked_documents(documents), recognizer)
+    gold = with_context(checked_documents(documents), recognizer)
     predicted = list(watched(recognizer.stream(gold, options=options, thresholds=thresholds, overlap=overlap)))
     return evaluate_documents(gold, predicted, None if train_surfaces is None else frozenset(train_surfaces))
 
@@ -134,13 +137,13 @@ def calibrate(
     folder, copy = find(model), None if output is None else Path(output)
     check_target(model, folder, copy)
     recognizer = load(folder, device)
-    gold = _with_context(checked_documents(documents), recognizer)
+    gold = with_context(checked_documents(documents), recognizer)
     found = calibrated_on(recognizer, gold, precision=precision, recall=recall, thresholds=thresholds)
     store_calibration(folder, found.calibration, copy)
     return found
 
 
-def _with_context(documents: Iterable[Document], recognizer: Recognizer) -> tuple[Document, ...]:
+def with_context(documents: Iterable[Document], recognizer: Recognizer) -> tuple[Document, ...]:
     """The documents, with neighbouring sentences attached if the model reads context."""
     gold, context = tuple(documents), recognizer.config.text.context
     return neighbours_attached(gold, context) if context else gold

@@ -68,6 +68,7 @@ def test_what_cannot_be_reached_is_one_line(tiny_model: Path, dev: Path, tmp_pat
 def test_mistakes_are_told_before_the_model_is_run(tiny_model: Path, dev: Path, tmp_path: Path) -> None:
     anyner_command("calibrate", "general-en", dev).assert_one_line("general-en: cannot change a bundled or hub model", "-o")
     anyner_command("calibrate", tiny_model, dev, "-o", tmp_path).assert_one_line("already exists")
+    anyner_command("calibrate", tiny_model, dev, "--report", tmp_path / "r.png").assert_one_line("its name must end in .svg")
     (tmp_path / "empty.jsonl").write_text('{"text": "x", "entities": []}\n', encoding="utf-8")
     anyner_command("calibrate", tiny_model, tmp_path / "empty.jsonl").assert_one_line("has no entities to calibrate on")
 

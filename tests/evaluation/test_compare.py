@@ -54,6 +54,8 @@ def test_what_is_printed() -> None:
     assert printed.startswith("A: one\nB: other\nstrict micro F1 of A minus B: -16.67 (95 % interval -16.67 to -16.67; paired")
     assert "only A found it                   1" in printed
     assert [error_line(case) for case in evaluate_documents([gold], [a]).errors] == ['boundary       d: A 3-5 "de" -> A 4-6 "ef"']
+    scored = a.with_entities([entity.rescored(0.876) for entity in a.entities])
+    assert error_line(evaluate_documents([gold], [scored]).errors[0]).endswith('-> A 4-6 0.88 "ef"')
     assert evaluate_documents([gold], [a]).errors[0].to_json()["cause"] == "boundary"
 
 

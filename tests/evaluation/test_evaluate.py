@@ -70,6 +70,7 @@ def test_report_and_json() -> None:
     assert plain["labels"]["LOC"]["f1"] == 1.0
     assert plain["causes"]["boundary"] == 1
     assert [(case.cause, case.gold[0].text) for case in evaluation.errors] == [("boundary", "the president of Egypt")]
+    assert "errors=" not in repr(evaluation), "too long to print"
 
 
 def test_nothing_at_all_still_gives_a_report() -> None:

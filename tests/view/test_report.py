@@ -89,7 +89,8 @@ def test_contents_of_the_page() -> None:
         assert title in source
     assert "Confusion between labels" in source and "95 % interval" in source
     (case,) = Page(source).data["cases"]
-    assert (case["kind"], case["labels"], case["said"]) == ("type", ["LOC", "PER"], "LOC “Oslo” → PER “Oslo”")
+    assert (case["kind"], case["labels"], case["said"]) == ("type", ["LOC", "PER"], 'LOC "Oslo" → PER 0.60 "Oslo"')
+    assert "lenient_ends" in source and "right boundary: recall" in source and "left out" not in source
     assert "no scores" in report([gold], [gold])
     assert "no scores" not in report([gold], [Document(gold.text)])
 
@@ -99,6 +100,20 @@ def test_a_long_document_is_shown_around_the_error() -> None:
     gold = Document(text, (Entity("A", ((10_000, 10_004),)), Entity("B", ((0, 20_000),))))
     page = Page(report([gold], [Document(text)]))
     assert [len(joined(case["sides"][0])) < 1300 for case in page.data["cases"]] == [True, True]
+
+
+def test_an_excerpt_shows_that_its_line_goes_on() -> None:
+    text = "one\n" + "word " * 100 + "end\ntwo"
+    gold = Document(text, (Entity("A", ((4, 8),)), Entity("A", ((249, 253),)), Entity("A", ((504, 507),))))
+    cases = Page(report([gold], [Document(text)])).data["cases"]
+    edges = [(joined(case["sides"][0])[:5], joined(case["sides"][0])[-5:]) for case in cases]
+    assert edges == [("word ", "ord …"), ("… wor", "ord …"), ("… wor", "d end")]
+
+
+def test_rare_labels_left_out_of_the_confusion_matrix_are_counted() -> None:
+    labels = [f"L{number:02d}" for number in range(30)]
+    gold = Document("word " * 30, tuple(Entity(label, ((5 * place, 5 * place + 4),)) for place, label in enumerate(labels)))
+    assert "Only the 24 most frequent labels are shown; 6 are left out." in report([gold], [gold])
 
 
 def test_a_comparison_shows_both_systems() -> None:

@@ -56,6 +56,8 @@ def test_a_dashed_line_runs_through_a_line_without_fragments() -> None:
 def test_wide_and_combining_characters_keep_the_columns() -> None:
     document = Document("東京cafe\u0301 x", (Entity("LOC", ((0, 2),)), Entity("F", ((2, 7),)), Entity("Y", ((8, 9),))))
     assert plain(document) == ["東京cafe\u0301 x", "╰──╯ LOC ╵ Y", "    ╰F─╯"]
+    document = Document("ab\u200bcd ef", (Entity("A", ((2, 3), (6, 8))),))  # its first fragment has no width
+    assert plain(document) == ["abcd ef", "  ╵╌╌╰╯ A"]
 
 
 @pytest.mark.parametrize(

@@ -55,6 +55,8 @@ def calibrate(
     """
     if report is not None:
         check_writable(report, [dev])
+        if report.suffix.lower() != ".svg":
+            raise AnynerError(f"{report}: the reliability diagram is an SVG file: its name must end in .svg")
     gold = read_corpus(dev, format, split="dev")
     if not any(document.entities for document in gold):
         raise AnynerError(f"{dev}: has no entities to calibrate on")

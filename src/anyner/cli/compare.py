@@ -53,7 +53,7 @@ def compare(
     if output is not None:
         check_writable(output, read)
     if report is not None:
-        check_page(report, read)
+        check_page(report, read, output)
     gold = read_corpus(corpus, format)
     if not gold.documents:
         raise AnynerError(f"{corpus}: has no documents to score on")
@@ -61,7 +61,10 @@ def compare(
     from anyner.evaluation.compare import compare_documents
     from anyner.evaluation.report import difference_line, render_comparison
 
-    first, second = (_predicted(name, gold.documents, device) for name in (a, b))
+    given = [_given(name, gold.documents) for name in (a, b)]  # mistakes in either are reported before a model runs
+    first, second = (
+        _predicted(name, gold.documents, device) if one is None else one for name, one in zip((a, b), given, strict=True)
+    )
     paired = compare_documents(gold.documents, first, second)
     if as_json:
         printed = json_text(paired.to_json(), indent=2) + "\n"
@@ -78,25 +81,29 @@ def compare(
         say(f"{report}: open it in a browser", err=True)
 
 
-def _predicted(name: str, gold: Sequence[Document], device: str | None) -> Sequence[Document]:
-    """Predictions read from a file or a brat folder, else made by the model of that name."""
+def _given(name: str, gold: Sequence[Document]) -> Sequence[Document] | None:
+    """Predictions read from a file or a brat folder; None for a model."""
     from anyner.corpora.reading import is_corpus_folder
+    from anyner.storage.load import find
 
     path = Path(name)
-    if path.is_file() or is_corpus_folder(path):
-        predicted = read_corpus(name).documents
-        if len(predicted) != len(gold):
-            raise AnynerError(f"{name}: {len(predicted)} documents, but the corpus has {len(gold)}: they are paired by position")
-        other = next((place for place, (one, two) in enumerate(zip(gold, predicted, strict=True)) if one.text != two.text), None)
-        if other is not None:
-            raise AnynerError(f"{name}: the text of document {other + 1} differs from the corpus: they are paired by position")
-        return predicted
-    from anyner.corpora.source_documents import neighbours_attached
+    if not path.is_file() and not is_corpus_folder(path):
+        find(name)
+        return None
+    predicted = read_corpus(name).documents
+    if len(predicted) != len(gold):
+        raise AnynerError(f"{name}: {len(predicted)} documents, but the corpus has {len(gold)}: they are paired by position")
+    other = next((place for place, (one, two) in enumerate(zip(gold, predicted, strict=True)) if one.text != two.text), None)
+    if other is not None:
+        raise AnynerError(f"{name}: the text of document {other + 1} differs from the corpus: they are paired by position")
+    return predicted
+
+
+def _predicted(name: str, gold: Sequence[Document], device: str | None) -> Sequence[Document]:
+    from anyner.api import with_context
 
     recognizer = load_model(name, device)
-    context = recognizer.config.text.context
-    documents = neighbours_attached(gold, context) if context else gold
-    return list(Progress(sys.stderr.isatty()).counted(recognizer.stream(documents)))
+    return list(Progress(sys.stderr.isatty()).counted(recognizer.stream(with_context(gold, recognizer))))
 
 
 def _with_printable_labels(paired: PairedEvaluation) -> PairedEvaluation:

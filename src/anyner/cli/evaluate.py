@@ -66,7 +66,7 @@ def evaluate(
     if output is not None:
         check_writable(output, read)
     if report is not None:
-        check_page(report, read)
+        check_page(report, read, output)
     choices = call_choices(threshold, option, overlap)
     gold = read_corpus(corpus, format)
     if not gold.documents:

@@ -26,10 +26,10 @@ class Evaluation:
     macro: scores.Average
     weighted: scores.Average
     labels: dict[str, scores.Score]
-    slices: tuple[Slice, ...]
+    slices: tuple[Slice, ...] = field(repr=False)
     lenient_ends: scores.Score
     right_boundary: scores.RightBoundary
-    errors: tuple[ErrorCase, ...]
+    errors: tuple[ErrorCase, ...] = field(repr=False)
     unjudged: int
     """Predictions not scored because their gold document does not annotate their label."""
     pairs: tuple[Pair, ...] = field(default=(), repr=False, compare=False)

@@ -16,7 +16,7 @@ from anyner.document import Document, Entity
 from anyner.errors import AnynerError
 from anyner.evaluation.curves import AtThreshold, Bin, calibration_error, reliability, scored, threshold_curve
 from anyner.evaluation.match import Pair, pair_documents
-from anyner.evaluation.scores import Score, label_scores, strict_score
+from anyner.evaluation.scores import NOTHING, Score, label_scores, strict_score
 from anyner.inference.config import Calibration, logit
 from anyner.inference.recognizer import Recognizer
 from anyner.inference.streaming import calibrated
@@ -108,7 +108,7 @@ def calibrated_on(
         chosen, unreached = _chosen(threshold_curve(probable), curves, recognizer.config.labels, goal)
         calibration = calibration.updated({"thresholds": chosen}, "calibration")
         final = _pairs(documents, read, _with(recognizer, calibration).decoding())
-    strict = sum(map(strict_score, final), Score(0, 0, 0))
+    strict = sum(map(strict_score, final), NOTHING)
     bins = reliability(visible), reliability(judged)
     return Calibrated(calibration, len(scores), *bins, label_scores(final), strict, goal, unreached)
 

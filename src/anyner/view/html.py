@@ -49,16 +49,15 @@ def plain(document: Document, legend: Legend, stressed: Callable[[Entity], bool]
     """The lines as plain lists, from which the script of a page makes the same drawing; all but `stressed` entities are faint.
 
     A segment is either its text or a list of its text, its bars (label, track, solid 1 + touched 2 + faint 4) and its tags
-    (label, track, backwards 1 + faint 4, score).
+    (label, track, backwards 1 + faint 4).
     """
 
     def bar(one: Bar) -> list[int]:
         flags = one.solid + 2 * one.touched + 4 * (not stressed(one.placed.entity))
         return [legend[one.placed.entity.label].number, one.placed.track, flags]
 
-    def tag(one: Placed) -> list[Any]:
-        flags, score = one.backwards + 4 * (not stressed(one.entity)), one.entity.score
-        return [legend[one.entity.label].number, one.track, flags, "" if score is None else f"{score:.3f}"]
+    def tag(one: Placed) -> list[int]:
+        return [legend[one.entity.label].number, one.track, one.backwards + 4 * (not stressed(one.entity))]
 
     return [
         [

@@ -15,8 +15,18 @@ from anyner.evaluation.curves import OTHER, Bin, calibration_error, label_confus
 from anyner.evaluation.errors import Cause
 from anyner.evaluation.evaluate import Evaluation
 from anyner.evaluation.match import Pair
-from anyner.evaluation.report import slice_title
-from anyner.evaluation.scores import Average, Score
+from anyner.evaluation.report import (
+    HEADINGS,
+    SLICE_HEADINGS,
+    count,
+    named,
+    percent,
+    score_row,
+    slice_row,
+    slice_title,
+    summary_rows,
+)
+from anyner.evaluation.scores import NOTHING
 from anyner.evaluation.slices import Slice
 from anyner.fragments import Fragments
 from anyner.view.chart import Axis, Chart, Curve, bar_chart, line_chart
@@ -27,7 +37,6 @@ _CONTEXT, _LONGEST = 80, 1200
 """Most characters shown on either side of an error, and in all."""
 Key = tuple[str, Fragments]
 _MOST_CONFUSED = 24
-_LONGEST_NAME = 60
 MEANINGS = {
     Cause.TYPE: "fragments right, label wrong",
     Cause.SPLIT: "one gold entity predicted as several",
@@ -57,6 +66,8 @@ class Heat:
 
     labels: Sequence[str]
     counts: dict[tuple[str, str], int]
+    left_out: int
+    """Number of labels that are rarer than all shown."""
 
     def share(self, row: str, column: str) -> float:
         return self.counts.get((row, column), 0) / (sum(self.counts.get((row, one), 0) for one in self.labels) or 1)
@@ -91,9 +102,9 @@ def write_report(evaluation: Evaluation, file: TextIO, title: str = "Evaluation"
     charts, notes = _charts(evaluation)
     cases = list(_error_cases(evaluation, legend))
     headline = [
-        (_percent(strict.f1), f"strict micro F1, 95 % interval {_interval(evaluation.interval)}"),
-        (_percent(strict.precision), f"precision: {_count(strict.correct)} of {strict.predicted:,} predictions correct"),
-        (_percent(strict.recall), f"recall: {_count(strict.correct)} of {strict.gold:,} gold entities found"),
+        (percent(strict.f1), f"strict micro F1, 95 % interval {_interval(evaluation.interval)}"),
+        (percent(strict.precision), f"precision: {count(strict.correct)} of {strict.predicted:,} predictions correct"),
+        (percent(strict.recall), f"recall: {count(strict.correct)} of {strict.gold:,} gold entities found"),
         (f"{len(cases):,}", f"errors in {evaluation.documents:,} documents"),
     ]
     if evaluation.unjudged:
@@ -103,11 +114,11 @@ def write_report(evaluation: Evaluation, file: TextIO, title: str = "Evaluation"
             title,
             subtitle,
             headline,
-            [(cause.value, count, MEANINGS[cause]) for cause, count in evaluation.causes.items() if count],
+            [(cause.value, number, MEANINGS[cause]) for cause, number in evaluation.causes.items() if number],
             cases,
             legend,
             ("gold", "predicted"),
-            [_label_table(evaluation), _summary_table(evaluation), _slice_table(evaluation)],
+            _tables(evaluation),
             charts,
             notes,
             _heat(evaluation),
@@ -123,15 +134,15 @@ def write_comparison(
     a, b, test, legend = paired.a, paired.b, paired.test, Legend()
     cases = list(_difference_cases(paired, legend))
     headline = [
-        (_percent(a.strict.f1), f"A: strict micro F1, 95 % interval {_interval(a.interval)}"),
-        (_percent(b.strict.f1), f"B: strict micro F1, 95 % interval {_interval(b.interval)}"),
+        (percent(a.strict.f1), f"A: strict micro F1, 95 % interval {_interval(a.interval)}"),
+        (percent(b.strict.f1), f"B: strict micro F1, 95 % interval {_interval(b.interval)}"),
         (
             f"{100 * test.difference:+.2f}",
             f"A minus B, 95 % interval {_interval(test.interval)}; paired bootstrap p = {test.p_value:.3f}",
         ),
         (f"{len(cases):,}", f"differences; both found {paired.both_found:,} gold entities, both missed {paired.both_missed:,}"),
     ]
-    kinds = [(outcome.value, count, "") for outcome, count in paired.outcomes.items() if count]
+    kinds = [(outcome.value, number, "") for outcome, number in paired.outcomes.items() if number]
     tables = [_paired_labels(paired), _paired_slices(paired)]
     notes = [f"A: {names[0]}", f"B: {names[1]}"]
     _write(Page(title, subtitle, headline, kinds, cases, legend, ("gold", "A", "B"), tables, (), notes), file)
@@ -156,21 +167,19 @@ class _Case:
 
 def _error_cases(evaluation: Evaluation, legend: Legend) -> Iterator[dict[str, Any]]:
     cases = [
-        _Case(case.document, case.cause.value, case.gold + case.predicted, f"{_named(case.gold)} → {_named(case.predicted)}")
+        _Case(case.document, case.cause.value, case.gold + case.predicted, " → ".join(map(_summary, (case.gold, case.predicted))))
         for case in evaluation.errors
     ]
     return _browsable(cases, [evaluation.pairs], legend)
 
 
 def _difference_cases(paired: PairedEvaluation, legend: Legend) -> Iterator[dict[str, Any]]:
-    cases = [_Case(one.document, one.outcome.value, (one.entity,), _named((one.entity,))) for one in paired.differences]
+    cases = [_Case(one.document, one.outcome.value, (one.entity,), _summary((one.entity,))) for one in paired.differences]
     return _browsable(cases, [paired.a.pairs, paired.b.pairs], legend)
 
 
-def _named(entities: Sequence[Entity]) -> str:
-    texts = [" ".join(entity.text[: 4 * _LONGEST_NAME].split()) for entity in entities]
-    shown = [text if len(text) <= _LONGEST_NAME else text[: _LONGEST_NAME - 1] + "…" for text in texts]
-    return ", ".join(f"{entity.label} “{text}”" for entity, text in zip(entities, shown, strict=True)) or "nothing"
+def _summary(entities: Sequence[Entity]) -> str:
+    return named(entities, positions=False)
 
 
 def _browsable(cases: Iterable[_Case], systems: Sequence[Sequence[Pair]], legend: Legend) -> Iterator[dict[str, Any]]:
@@ -220,11 +229,17 @@ def _inside(entity: Entity, start: int, end: int) -> Key:
 
 
 def _excerpt(text: str, window: tuple[int, int], entities: Iterable[Entity], stressed: set[Key], legend: Legend) -> list[Any]:
-    """The drawing of a window; entities that the case is not about are faint."""
-    seen = [(_inside(entity, *window), entity.score) for entity in entities]
+    """The drawing of a window, with … where its line goes on; entities that the case is not about are faint."""
+    start, end = window
+    seen = [(_inside(entity, start, end), entity.score) for entity in entities]
     kept = [Entity(label, fragments, score) for (label, fragments), score in seen if fragments]
-    document = Document(text[slice(*window)]).with_entities(kept)
-    return plain(document, legend, lambda entity: entity.key in stressed)
+    document = Document(text[start:end]).with_entities(kept)
+    lines = plain(document, legend, lambda entity: entity.key in stressed)
+    if text[:start] and text[start - 1] != "\n":
+        lines[0].insert(0, "… " if text[start - 1].isspace() else "…")
+    if text[end : end + 1].strip("\n"):
+        lines[-1].append(" …" if text[end].isspace() else "…")
+    return lines
 
 
 # Figures
@@ -266,47 +281,25 @@ def _heat(evaluation: Evaluation) -> Heat | None:
         return None
     frequent = Counter({label: score.gold + score.predicted for label, score in evaluation.labels.items()})
     labels = sorted(label for label, _ in frequent.most_common(_MOST_CONFUSED))
-    return Heat([*labels, OTHER], counts)
+    return Heat([*labels, OTHER], counts, len(frequent) - len(labels))
 
 
-def _label_table(evaluation: Evaluation) -> Table:
-    rows = [_score_row(label, score) for label, score in evaluation.labels.items()]
-    return Table("Labels", ("label", *_SCORE_HEADINGS), rows, labels=True)
-
-
-_SCORE_HEADINGS = ("P", "R", "F1", "correct", "predicted", "gold")
-
-
-def _summary_table(evaluation: Evaluation) -> Table:
-    scenarios = evaluation.scenarios
-    rows = [
-        _score_row("strict (micro)", scenarios.strict),
-        _average_row("strict, macro", evaluation.macro),
-        _average_row("strict, weighted", evaluation.weighted),
-        _score_row("boundary (exact)", scenarios.exact),
-        _score_row("type (ent_type)", scenarios.ent_type),
-        _score_row("partial", scenarios.partial),
+def _tables(evaluation: Evaluation) -> list[Table]:
+    labels = [score_row(label, score) for label, score in evaluation.labels.items()]
+    return [
+        Table("Labels", ("label", *HEADINGS[1:]), labels, labels=True),
+        Table("Softer scores and averages", HEADINGS, summary_rows(evaluation)),
+        Table("Slices", SLICE_HEADINGS, [slice_row(part) for part in evaluation.slices]),
     ]
-    return Table("Softer scores and averages", ("", *_SCORE_HEADINGS), rows)
-
-
-def _slice_table(evaluation: Evaluation) -> Table:
-    headings = ("slice", "P", "R", "F1", "right", "predicted", "found", "gold")
-    rows = [
-        (slice_title(part), *_ratios(part), f"{part.right:,}", f"{part.predicted:,}", f"{part.found:,}", f"{part.gold:,}")
-        for part in evaluation.slices
-    ]
-    return Table("Slices", headings, rows)
 
 
 def _paired_labels(paired: PairedEvaluation) -> Table:
     only = Counter((one.entity.label, one.outcome) for one in paired.differences)
-    none = Score(0, 0, 0)
     rows = []
     for label in sorted(paired.a.labels.keys() | paired.b.labels.keys()):
-        one, other = paired.a.labels.get(label, none), paired.b.labels.get(label, none)
+        one, other = paired.a.labels.get(label, NOTHING), paired.b.labels.get(label, NOTHING)
         counts = (f"{only[label, outcome]:,}" for outcome in Outcome)
-        rows.append((label, _percent(one.f1), _percent(other.f1), f"{100 * (one.f1 - other.f1):+.2f}", f"{one.gold:,}", *counts))
+        rows.append((label, percent(one.f1), percent(other.f1), f"{100 * (one.f1 - other.f1):+.2f}", f"{one.gold:,}", *counts))
     headings = (
         "label",
         "F1 of A",
@@ -327,29 +320,9 @@ def _paired_slices(paired: PairedEvaluation) -> Table:
     for key in dict.fromkeys([*sides[0], *sides[1]]):
         one, other = (side.get(key, Slice(*key, 0, 0, 0, 0)) for side in sides)
         gold = max(one.gold, other.gold)
-        rows.append((slice_title(one), _percent(one.f1), _percent(other.f1), f"{100 * (one.f1 - other.f1):+.2f}", f"{gold:,}"))
+        rows.append((slice_title(one), percent(one.f1), percent(other.f1), f"{100 * (one.f1 - other.f1):+.2f}", f"{gold:,}"))
     return Table("Slices", ("slice", "F1 of A", "F1 of B", "A minus B", "gold"), rows)
 
 
-def _score_row(name: str, score: Score) -> tuple[str, ...]:
-    return (name, *_ratios(score), _count(score.correct), f"{score.predicted:,}", f"{score.gold:,}")
-
-
-def _average_row(name: str, average: Average) -> tuple[str, ...]:
-    return (name, *_ratios(average), "", "", "")
-
-
-def _ratios(measured: Score | Average | Slice) -> tuple[str, str, str]:
-    return _percent(measured.precision), _percent(measured.recall), _percent(measured.f1)
-
-
-def _count(number: float) -> str:
-    return f"{number:,.1f}".removesuffix(".0")
-
-
-def _percent(ratio: float) -> str:
-    return f"{100 * ratio:.2f}"
-
-
 def _interval(interval: Interval) -> str:
-    return f"{_percent(interval.low)} to {_percent(interval.high)}"
+    return f"{percent(interval.low)} to {percent(interval.high)}"

@@ -69,6 +69,8 @@ def _bar(entity: Entity, line: Line, width: int) -> _Bar:
         if fragment[0] >= line.end or fragment[1] <= line.start:
             continue
         first, last = _columns_of(line, fragment)
+        if first < start:  # it has no width, as a zero-width space, and is the first fragment
+            first, last = start, start + 1
         cells[first - start : last - start] = _SOLID * (last - first)
         opens, closes = fragment[0] >= line.start, fragment[1] <= line.end
         if opens:

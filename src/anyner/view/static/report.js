@@ -14,7 +14,7 @@ function line(segments) {
   whole.dir = "auto";
   for (const segment of segments) {
     const [text, bars, tags] = typeof segment === "string" ? [segment, [], []] : segment;
-    for (const [label, track, flags, score] of tags) {
+    for (const [label, track, flags] of tags) {
       const tag = made("b", undefined, flags & 1 ? "tag r" : "tag");
       tag.dataset.label = data.labels[label];
       tag.style.cssText = `--t:${track + 1};--c:var(${flags & 4 ? "--faint" : "--l" + label})`;
