@@ -269,6 +269,30 @@ def test_correcting_with_the_keyboard(open_page: Callable[..., Page], tmp_path: 
     assert keys(downloaded(page, tmp_path, "jsonl")) == keys(before)
 
 
+def test_labels_stay_in_view_beside_a_long_text(open_page: Callable[..., Page]) -> None:
+    page = open_page(text="\n".join(["Normal B cells express CD23."] * 40))
+    page.evaluate("scrollTo(0, 300)")
+    place = page.locator("#give").bounding_box()
+    assert place is not None and 0 < place["y"] < 900 - place["height"]
+
+
+def test_an_edit_ends_a_prediction_that_is_under_way(open_page: Callable[..., Page]) -> None:
+    page = open_page(text=PROSE)
+    fill(page, TEXT)
+    page.evaluate(
+        """() => {
+          const { fetch } = window;
+          window.fetch = (path, how) => path !== "predict" ? fetch(path, how) : new Promise((_, fail) =>
+            how.signal.addEventListener("abort", () => fail(new DOMException("", "AbortError"))));
+          document.querySelector("[name=score]").dispatchEvent(new Event("input"));
+        }"""
+    )
+    page.wait_for_selector("#drawing[aria-busy]")
+    page.locator(".drop").first.click()
+    message_is(page, "Removed")
+    assert page.locator("#drawing[aria-busy]").count() == 0
+
+
 def test_wrong_input_is_reported(open_page: Callable[..., Page]) -> None:
     page = open_page(text=PROSE)
     page.fill("#text", "x" * (LONGEST + 1))
@@ -320,6 +344,17 @@ def test_a_folder_is_annotated(open_page: Callable[..., Page], folder: Path) -> 
         "one => { one.focus(); one.setSelectionRange(one.value.indexOf('do'), one.value.indexOf(' not')); }"
     )
     chosen_is(page, "do")
+
+
+def test_the_next_text_does_not_scroll_the_page_to_the_list(open_page: Callable[..., Page]) -> None:
+    page = open_page("/folder/")
+    page.wait_for_selector("#texts [aria-current]")
+    page.set_viewport_size({"width": 360, "height": 500})
+    before = page.locator("#texts [aria-current]").inner_text()
+    page.click("#next")
+    page.wait_for_function("before => document.querySelector('#texts [aria-current]').innerText !== before", arg=before)
+    place = page.locator("#next").bounding_box()
+    assert place is not None and 0 < place["y"] < 500
 
 
 def test_a_text_is_stored_only_once_it_is_there(open_page: Callable[..., Page], folder: Path) -> None:

@@ -73,6 +73,12 @@ def test_a_drawing_has_every_character_and_every_entity() -> None:
             400,
             "format brat cannot hold document 1: entity 'a label'",
         ),
+        (
+            "/drawing",
+            {"text": "a" * 2000, "entities": [{"label": "A", "fragments": [[n, 2000 - n]]} for n in range(500)]},
+            413,
+            "too many overlapping entities to draw: at most 100,000 bars, got 250,000",
+        ),
         ("/steps", {"text": "Pain"}, 400, "the model stand-in has no steps to show"),
     ],
 )

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,23 @@ def test_slow_bodies_and_idle_connections_end_and_block_no_one(running: Running)
     assert all(read_all(one).startswith(b"HTTP/1.1 408 ") for one in slow)
     assert all(read_all(one) in {b"", b"Invalid HTTP request received."} for one in idle)
     eventually(lambda: not running.server.server_state.connections)
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_client_that_sends_a_large_body_before_it_reads_gets_the_refusal(running: Running, chunked: bool) -> None:
+    content = b" " * 12_000_000
+    for _ in range(3):
+        connection = HTTPConnection("127.0.0.1", running.port)
+        connection.request(
+            "POST",
+            "/predict",
+            iter([content]) if chunked else content,
+            {"Content-Type": "application/json"},
+            encode_chunked=chunked,
+        )
+        answer = connection.getresponse()
+        assert (answer.status, answer.read()) == (413, b'{"error": "a body has at most 4000000 bytes"}')
+        connection.close()
 
 
 def test_a_disconnected_client_leaves_nothing_behind(running: Running) -> None:

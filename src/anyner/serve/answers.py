@@ -40,6 +40,8 @@ def plain(document: Document) -> dict[str, Any]:
 
 def validated(schema: type[Body], body: Any, where: str = "") -> Body:
     """The body of a request, validated against the schema; `where` is the prefix of the error message."""
+    if not isinstance(body, dict):
+        raise RefusedError(422, f"{where}expected a JSON object")
     try:
         return schema.model_validate(body)
     except ValidationError as error:

@@ -8,7 +8,8 @@ import binascii
 import hmac
 import json
 import time
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from anyner.errors import printable
@@ -66,7 +67,7 @@ class Gate:
 
     async def _admitted(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = dict(scope["headers"])
-        held = 0
+        held, parts = 0, parts_of(receive)
         try:
             self._check_host(headers)
             self._check_key(scope["path"], headers)
@@ -78,12 +79,14 @@ class Gate:
             body = b""
             if has_body(headers):
                 async with asyncio.timeout(self._settings.body_seconds):
-                    body = await self._body(receive)
+                    body = await self._body(parts)
             held = len(body)
         except TimeoutError:
             await refuse(send, RefusedError(408, f"the body did not arrive within {self._settings.body_seconds:g} seconds"))
             return
         except RefusedError as refusal:
+            if has_body(headers) and b"expect" not in headers:
+                await self._drain(parts)
             await refuse(send, refusal)
             return
         try:
@@ -106,27 +109,43 @@ class Gate:
     def _too_large(self) -> RefusedError:
         return RefusedError(413, f"a body has at most {self._settings.body_bytes} bytes")
 
-    async def _body(self, receive: Receive) -> bytes:
+    async def _body(self, parts: AsyncIterator[bytes]) -> bytes:
         """The whole body; its bytes are counted until the request is answered."""
-        parts, size = list[bytes](), 0
+        body, size = list[bytes](), 0
         try:
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise RefusedError(400, "the body is incomplete")
-                part = message.get("body", b"")
-                parts.append(part)
+            async for part in parts:
+                body.append(part)
                 size += len(part)
                 self._held += len(part)
                 if size > self._settings.body_bytes:
                     raise self._too_large()
                 if self._held > self._settings.all_bodies_bytes:
                     raise RefusedError(503, "too many large bodies at once: try again later", 1)
-                if not message.get("more_body", False):
-                    return b"".join(parts)
+            return b"".join(body)
         except BaseException:
             self._held -= size
             raise
+
+    async def _drain(self, parts: AsyncIterator[bytes]) -> None:
+        """Drops the rest of a refused body, up to a limit: most clients read no answer before they have sent all of it."""
+        size = 0
+        with suppress(TimeoutError, RefusedError):
+            async with asyncio.timeout(self._settings.body_seconds):
+                async for part in parts:
+                    size += len(part)
+                    if size > self._settings.all_bodies_bytes:
+                        return
+
+
+async def parts_of(receive: Receive) -> AsyncIterator[bytes]:
+    """A body, part by part."""
+    more = True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise RefusedError(400, "the body is incomplete")
+        more = message.get("more_body", False)
+        yield message.get("body", b"")
 
 
 def has_body(headers: dict[bytes, bytes]) -> bool:
@@ -182,7 +201,7 @@ def replayed(body: bytes, receive: Receive) -> Receive:
 
 
 async def refuse(send: Send, refusal: RefusedError) -> None:
-    """The answer to a request that is refused before its body was read. The connection cannot be reused."""
+    """The answer to a request that is refused, perhaps before its body was read. The connection cannot be reused."""
     body = json.dumps({"error": str(refusal)}, ensure_ascii=False).encode()
     headers = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close", **refusal.headers}
     if refusal.status == 401:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
@@ -24,7 +25,10 @@ from anyner.view.drawing import visible
 from anyner.view.html import Legend, environment, layout
 
 MOST_ENTITIES = 5_000
-"""Maximum number of entities of a text: laying out very many that overlap takes long."""
+"""Maximum number of entities of a text."""
+MOST_BARS = 100_000
+"""Maximum number of bars of a drawing. Each entity has one under every stretch between two ends of fragments or lines, so few
+entities that overlap make many."""
 REFUSED: dict[int | str, dict[str, Any]] = {status: {"model": ErrorAnswer} for status in (400, 401, 413, 422, 503)}
 _SECURITY = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -141,6 +145,8 @@ def entities_of(given: Sequence[GivenEntity]) -> tuple[Entity, ...]:
 
 def drawn(document: Document, labels: Sequence[str] = ()) -> dict[str, Any]:
     """What the page draws: the lines of `anyner.view.html.layout` as plain lists."""
+    if (bars := bars_of(document)) > MOST_BARS:
+        raise RefusedError(413, f"too many overlapping entities to draw: at most {MOST_BARS:,} bars, got {bars:,}")
     lines, start = [], 0
     for text, segments in zip(document.text.split("\n"), layout(document, Legend()), strict=True):
         shown = [
@@ -159,6 +165,18 @@ def drawn(document: Document, labels: Sequence[str] = ()) -> dict[str, Any]:
         "colours": {label: colour_of(label).number for label in sorted(named)},
         "lines": lines,
     }
+
+
+def bars_of(document: Document) -> int:
+    """The number of bars of a drawing, counted without laying it out.
+
+    >>> bars_of(Document("Pain in hip", (Entity("Symptom", ((0, 11),)), Entity("BodyPart", ((8, 11),)))))
+    3
+    """
+    ends = {place for entity in document.entities for fragment in entity.fragments for place in fragment}
+    ends.update(place for place, character in enumerate(document.text) if character == "\n")
+    places = sorted(ends)
+    return sum(bisect_left(places, entity.end) - bisect_left(places, entity.start) for entity in document.entities)
 
 
 def exported(document: Document, chosen: Literal["jsonl", "txt", "ann"]) -> str:

@@ -7,40 +7,39 @@ from collections.abc import Iterator
 from anyner.errors import AnynerError
 
 _NESTED = {
-    "model": {7: "graph", 20: "training", 25: "function"},
+    "model": {7: "graph"},
     "graph": {1: "node", 5: "tensor", 15: "sparse"},
     "node": {5: "attribute"},
-    "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse"},
-    "function": {7: "node", 11: "attribute"},
+    "attribute": {5: "tensor", 10: "tensor", 22: "sparse", 23: "sparse"},
     "sparse": {1: "tensor", 2: "tensor"},
-    "training": {1: "graph", 2: "graph"},
     "tensor": {},
 }
 """The messages that may hold tensors, by field number."""
+_REFUSED = {"model": (20, 25), "attribute": (6, 11)}
+"""Graphs for training, functions, and the bodies of loops and branches: they may never end, or double at every level."""
 _NAME, _EXTERNAL_DATA, _LOCATION = 8, 13, 14
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_DEEPEST = 32
 
 
 def external_tensors(content: bytes, where: str) -> set[str]:
-    """The names of all tensors whose data is not in the file."""
+    """The names of all tensors whose data is not in the file. Loops, branches and functions are refused."""
     try:
-        return set(_external(memoryview(content), "model", 0))
+        return set(_external(memoryview(content), "model", where))
     except (IndexError, UnicodeDecodeError, ValueError):
         raise AnynerError(f"{where}: not an ONNX graph, or damaged") from None
 
 
-def _external(message: memoryview, kind: str, depth: int) -> Iterator[str]:
-    if depth > _DEEPEST:
-        raise ValueError("nested too deeply")
+def _external(message: memoryview, kind: str, where: str) -> Iterator[str]:
     names, outside = [], False
     for field, value in _fields(message):
+        if field in _REFUSED.get(kind, ()):
+            raise AnynerError(f"{where}: has loops, branches or functions, which no exported graph has: not allowed")
         if kind == "tensor":
             if field == _NAME and isinstance(value, memoryview):
                 names.append(str(value, "utf-8"))
             outside |= field == _EXTERNAL_DATA or (field == _LOCATION and value != 0)
         elif field in _NESTED[kind] and isinstance(value, memoryview):
-            yield from _external(value, _NESTED[kind][field], depth + 1)
+            yield from _external(value, _NESTED[kind][field], where)
     if outside:  # readers take the last of a repeated field: here all count
         yield from names or [""]
 

@@ -51,6 +51,7 @@ async function show(text, entities, corrected, signal, opened = () => {}) {
 function begin() {
   clearTimeout(timer);
   pending.abort();
+  drawing.removeAttribute("aria-busy");
   pending = new AbortController();
   return pending.signal;
 }
@@ -346,7 +347,8 @@ function renderTexts() {
     line.append(button);
     return line;
   }));
-  at("texts").querySelector("[aria-current]")?.scrollIntoView({ block: "nearest" });
+  const list = at("texts"), here = list.querySelector("[aria-current]");
+  if (here) list.scrollTop = here.offsetTop - list.offsetTop - list.clientHeight / 2; // the page itself must not scroll
 }
 
 async function store() {
@@ -364,7 +366,9 @@ async function go(id) {
   await attempt(async () => {
     await queue;
     while (state.corrected && current !== null) await store();
-    const signal = begin(), { text, entities } = await ask(`annotate/texts/${id}`, undefined, { signal });
+    const signal = begin();
+    drawing.setAttribute("aria-busy", "true");
+    const { text, entities } = await ask(`annotate/texts/${id}`, undefined, { signal });
     if (signal.aborted) return;
     // Until its drawing has arrived, the previous text stays and can still be changed and stored.
     await show(text, entities, false, signal, () => {
@@ -375,6 +379,7 @@ async function go(id) {
       choose([], null);
     });
   });
+  drawing.removeAttribute("aria-busy");
   renderTexts();
 }
 
