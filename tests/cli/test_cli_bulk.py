@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +88,57 @@ def test_bad_lines_are_told_and_counted_and_the_rest_is_predicted(tiny_model: Pa
     assert answer.code == 0 and len(lines_of(tmp_path / "out.jsonl")) == 3
     assert "3 problems while reading (3 dropped)" in answer.err
     assert all(f"in.jsonl:{line}: " in answer.err for line in (2, 4, 5))
+
+
+def test_keys_that_other_tools_name_like_annotation_are_kept(tiny_model: Path, tmp_path: Path) -> None:
+    kept = {"label": "positive", "tags": ["sport", "news"], "answer": "yes", "_id": "7f", "relations": {"a": 1}, "size": 2}
+    gold = {"entities": "old", "spans": [{"start": 0, "end": 1, "label": "X"}], "labels": ["X"], "nothing": float("nan")}
+    items = [{"text": TEXTS[0], **gold, **kept}, {"text": TEXTS[0], "answer": "reject", "labels": "positive"}]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(item) + "\n" for item in items), encoding="utf-8")
+    answer = anyner_command("predict", "-i", tmp_path / "in.jsonl", "-m", tiny_model, "-o", tmp_path / "out.jsonl")
+    assert "1 problem while reading (0 dropped)" in answer.err and "'nothing' cannot be written as JSON" in answer.err
+    usual = ("id", "text", "entities", "unknown")
+    others = [{key: value for key, value in item.items() if key not in usual} for item in lines_of(tmp_path / "out.jsonl")]
+    assert others == [kept, {"labels": "positive"}]
+
+
+def test_one_file_of_several_that_cannot_be_read_does_not_end_the_run(tiny_model: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "in"
+    folder.mkdir()
+    cut = gzip.compress("\n".join(TEXTS).encode())[:-20]
+    bad = {"b.txt.gz": cut, "c.jsonl": b"", "d.jsonl": b"junk", "e.parquet": b"junk"}
+    for name, data in {"a.txt": b"Rome", **bad, "z.txt": b"Oslo"}.items():
+        (folder / name).write_bytes(data)
+    for output in (["-o", tmp_path / "out.jsonl"], ["--format", "jsonl"]):
+        answer = anyner_command("predict", "-i", folder, "--lines", "-m", tiny_model, *output)
+        lines = answer.out.splitlines() or (tmp_path / "out.jsonl").read_text().splitlines()
+        assert answer.code == 0 and [json.loads(line)["id"] for line in lines] == ["a-1", "z-1"]
+        assert "4 problems while reading (4 dropped)" in answer.err and all(f"{folder / name}: " in answer.err for name in bad)
+    assert not (tmp_path / "out.jsonl.parts").exists()
+    alone = anyner_command("predict", "-i", folder / "b.txt.gz", "-m", tiny_model, "-o", tmp_path / "none.jsonl")
+    alone.assert_one_line("b.txt.gz: cannot be read")
+
+
+def test_tables_are_checked_before_anything_is_predicted(tiny_model: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("Rome")
+    pq.write_table(pa.table({"text": ["Rome"]}), tmp_path / "b.parquet")
+    pq.write_table(pa.table({"note": ["Rome"]}), tmp_path / "c.parquet")
+    pq.write_table(pa.table({"text": ["Rome"], "size": [1]}), tmp_path / "d.parquet")
+
+    def refused(names: str, out: str, why: str) -> None:
+        files = [part for name in names.split() for part in ("-i", tmp_path / name)]
+        anyner_command("predict", *files, "-m", tiny_model, "-o", tmp_path / out).assert_one_line(why)
+        assert not (tmp_path / f"{out}.parts").exists()
+
+    refused("a.txt b.parquet c.parquet", "out.jsonl", "c.parquet: no column 'text'")
+    refused("b.parquet d.parquet", "out.parquet", f"d.parquet: has other columns than {tmp_path / 'b.parquet'}: write .jsonl")
+    refused("a.txt b.parquet", "out.parquet", "b.parquet: has other columns than")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes on this system")
+def test_a_named_pipe_is_refused(tiny_model: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.txt")
+    anyner_command("predict", "-i", tmp_path / "pipe.txt", "-m", tiny_model).assert_one_line("is not a file: pipe it to stdin")
 
 
 def test_workers_and_devices_need_files(tiny_model: Path, tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_thresholds_options_and_overlap_are_passed_on(tiny_model: Path) -> None:
     [
         (["--threshold", "score"], "name=value"),
         (["--threshold", "score=high"], "'high' is not a number"),
-        (["--threshold", "nonsense=1"], "no threshold 'nonsense'"),
+        (["--threshold", "nonsense=1"], "unknown threshold 'nonsense'"),
         (["--option", "beam=3"], "beam"),
         (["--option", "=3"], "name=value"),
         (["--device", "abacus"], "'abacus'"),

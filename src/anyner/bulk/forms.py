@@ -73,7 +73,7 @@ class Parquet:
             for part in parts:
                 table = ParquetFile(part).read()
                 if table.schema != schema:
-                    raise AnynerError(f"{path}: the inputs have different columns, so they cannot become one Parquet file")
+                    raise AnynerError("the inputs have different columns, so they cannot become one Parquet file: write .jsonl")
                 writer.write_table(table)
 
 

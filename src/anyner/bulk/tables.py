@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from anyner.bulk import chunks
 from anyner.bulk.chunks import Chunk
 from anyner.corpora.corpus import ProblemLog
+from anyner.corpora.formats.arrow import PARQUET
 from anyner.document import Document
 from anyner.errors import AnynerError, InvalidInputError, first_line
 
@@ -19,21 +20,35 @@ if TYPE_CHECKING:
 _ID = "id"
 
 
+def schema_of(path: Path, column: str) -> pa.Schema | None:
+    """The columns of a file, after a check of its text column; None if it cannot be read."""
+    PARQUET.check_installed()
+    import pyarrow as pa
+    from pyarrow.parquet import read_schema
+
+    try:
+        schema = read_schema(path)
+    except (pa.ArrowException, OSError):
+        return None
+    if column not in schema.names:
+        raise AnynerError(f"{path}: no column {column!r}: name the text column with --column ({', '.join(schema.names)})")
+    kind = schema.field(column).type
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        raise AnynerError(f"{path}: column {column!r}: expected texts, got {kind}")
+    return schema
+
+
 def parquet_chunks(path: Path, column: str, log: ProblemLog, names: str) -> Iterator[Chunk]:
-    """A chunk for every thousand rows. `names`: the prefix of document ids if there is no id column."""
+    """A chunk for every thousand rows of a file that `schema_of` has checked.
+
+    `names`: the prefix of document ids if there is no id column.
+    """
     import pyarrow as pa
     from pyarrow.parquet import ParquetFile
 
     row = 0
     try:
         with ParquetFile(path) as file:
-            schema = file.schema_arrow
-            known = schema.names
-            if column not in known:
-                raise AnynerError(f"{path}: no column {column!r}: name the text column with --column ({', '.join(known)})")
-            kind = schema.field(column).type
-            if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-                raise AnynerError(f"{path}: column {column!r}: expected texts, got {kind}")
             for rows in file.iter_batches(batch_size=chunks.MOST_DOCUMENTS):
                 yield Chunk(documents_of_rows(rows, column, log, row, names), rows)
                 row += len(rows)

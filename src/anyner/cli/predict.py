@@ -166,6 +166,7 @@ def _write_parts(
 
     if chosen == "parquet":
         PARQUET.check_installed()
+        files.check_same_columns()
     packed = output.suffix.lower() if output.suffix.lower() in (".gz", ".xz") else ""
     form: Form = Parquet() if chosen == "parquet" else JsonLines(packed)
     settings = {**choices, "gpus": backend.gpus} if backend.gpus else choices

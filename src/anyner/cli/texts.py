@@ -5,24 +5,24 @@ from __future__ import annotations
 import select
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import UnsupportedOperation
 from itertools import chain
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from anyner.bulk.chunks import Chunk, chunks_of, with_context
-from anyner.bulk.tables import parquet_chunks
+from anyner.bulk.tables import parquet_chunks, schema_of
 from anyner.cli.corpus import STDIN, check_exists, print_problems, read_corpus
-from anyner.cli.output import say
+from anyner.cli.output import is_device, say
 from anyner.corpora.corpus import Problem, ProblemLog, grouped
-from anyner.corpora.formats.arrow import PARQUET
 from anyner.corpora.reading import is_corpus_folder, recognised
 from anyner.corpora.textfiles import BYTE_ORDER_MARK, NotUtf8Error, Position, numbered_lines, whole_text
 from anyner.document import Document
 from anyner.errors import AnynerError, InvalidInputError
 from anyner.inference.pool import FLUSH, Flush
 
+Item = TypeVar("Item")
 _AT_ONCE = 65_536
 _TEXT_ENDINGS = (".txt", ".txt.gz", ".txt.xz")
 _PARQUET = ".parquet"
@@ -33,12 +33,15 @@ class Files:
     """The documents of files, read one by one where their format allows it."""
 
     def __init__(self, names: Sequence[str], *, lines: bool = False, context: int = 0, column: str = "text") -> None:
-        """With `lines`, every line of a text file is a document, even an empty one. Missing files are reported before any file is
-        read."""
+        """With `lines`, every line of a text file is a document, even an empty one. Missing files, and tables without the column,
+        are reported before any file is read."""
         for name in names:
             check_exists(name)
+            if is_device(Path(name)):
+                raise AnynerError(f"{name}: is not a file: pipe it to stdin, with - as its name")
         self._lines, self._context, self._column = lines, context, column
         self._names = [path for name in names for path in _files_in(name)]
+        self._schemas = {name: schema_of(Path(name), column) for name in self._names if _is_table(name)}
         self._sizes = [Path(name).stat().st_size if Path(name).is_file() else 0 for name in self._names]
         self._same_name = Counter(map(_name, self._names))
         self._position, self._before, self._nothing = Position(), 0, "-" not in names
@@ -59,6 +62,14 @@ class Files:
             there = path.exists()
             known.append([str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns] if there else [name])
         return known
+
+    def check_same_columns(self) -> None:
+        """Refuses inputs that cannot become one table. A table that cannot be read is reported later."""
+        first, *others = self._names
+        for name in others:
+            schema = self._schemas.get(name)
+            if (name in self._schemas) != (first in self._schemas) or (schema and schema != self._schemas[first]):
+                raise AnynerError(f"{name}: has other columns than {first}: write .jsonl, or a .parquet file for each of them")
 
     def chunks(self) -> Iterator[Chunk]:
         """The documents in chunks; for files only, not for stdin."""
@@ -89,17 +100,29 @@ class Files:
 
     def _read(self, name: str, log: ProblemLog) -> Iterator[Chunk]:
         path, self._position = Path(name), Position()
+        if _is_table(name):
+            return self._readable(lambda: parquet_chunks(path, self._column, log, path.stem), log)
+        return chunks_of(self._readable(lambda: self._documents_of(name, log), log))
+
+    def _readable(self, read: Callable[[], Iterable[Item]], log: ProblemLog) -> Iterator[Item]:
+        """What can be read of a file. If there are several files, one that cannot be read does not end the run."""
+        try:
+            yield from read()
+        except AnynerError as error:
+            if len(self._names) == 1:
+                raise
+            log.dropped(0, str(error).removeprefix(f"{log.file}: "))
+
+    def _documents_of(self, name: str, log: ProblemLog) -> Iterable[Document]:
+        path = Path(name)
         if name.lower().endswith(_TEXT_ENDINGS):
             own = _name(name)  # files of the same name are told apart by their folders
             own = own if self._same_name[own] == 1 else str(path.with_name(own))
-            return chunks_of(_text_file(path, own, self._lines, log, self._position))
-        if path.suffix.lower() == _PARQUET and path.is_file():
-            PARQUET.check_installed()
-            return parquet_chunks(path, self._column, log, path.stem)
+            return _text_file(path, own, self._lines, log, self._position)
         known = recognised(path) if path.exists() else None
         if known is not None and known.texts is not None:
-            return chunks_of(known.texts(path, log, self._position))
-        return chunks_of(read_corpus(name).documents)
+            return known.texts(path, log, self._position)
+        return read_corpus(name).documents
 
 
 def documents_of(text: str | None, files: Files, lines: bool = False) -> Iterator[Document | Flush]:
@@ -164,6 +187,10 @@ def _files_in(name: str) -> list[str]:
         shown = ", ".join(others[:3]) + (" …" if len(others) > 3 else "")
         say(f"{folder}: only its text files are read, not {shown} ({len(others)} in all)", err=True)
     return [str(folder / path) for path in texts]
+
+
+def _is_table(name: str) -> bool:
+    return name.lower().endswith(_PARQUET) and Path(name).is_file()
 
 
 def _name(path: str) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import cache, partial
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -32,6 +34,7 @@ class TorchRuntime:
         self.vocabulary = vocabulary
         self.draw = Draw(seed)
         self.precision = precision
+        _limit_forks()
 
     @property
     def device(self) -> torch.device:
@@ -82,6 +85,13 @@ def torch_recognizer(
 ) -> Recognizer:
     """A recognizer that runs the model itself."""
     return Recognizer(TorchRuntime(model, vocabulary, config.seed, precision), vocabulary, config)
+
+
+@cache
+def _limit_forks() -> None:
+    """Lets forked processes use one thread: they would wait forever for the others, which a fork does not have."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=partial(torch.set_num_threads, 1))
 
 
 @contextmanager
