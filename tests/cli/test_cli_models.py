@@ -140,6 +140,18 @@ def test_compare_takes_models_and_predictions(tiny_model: Path, tmp_path: Path, 
     anyner_command("compare", tiny_model, tmp_path / "nothing", corpus).assert_one_line("nothing")
 
 
+def test_evaluate_takes_predictions(tiny_model: Path, tmp_path: Path) -> None:
+    corpus, found = tmp_path / "gold.jsonl", tmp_path / "found.jsonl"
+    anyner.write(synthetic(20, contiguous=True, split="dev").documents, corpus, "jsonl")
+    anyner_command("predict", "-i", corpus, "-m", tiny_model, "-o", found)
+    of_model, of_file = (anyner_command("evaluate", name, corpus) for name in (tiny_model, found))
+    assert (of_file.code, of_file.out) == (0, of_model.out)
+    anyner_command("evaluate", found, corpus, "--threshold", "score=0.9").assert_one_line("predictions are scored as they are")
+    anyner_command("evaluate", found, corpus, "-o", found).assert_one_line("is read by this command")
+    found.write_text("".join(found.read_text(encoding="utf-8").splitlines(keepends=True)[1:]), encoding="utf-8")
+    anyner_command("evaluate", found, corpus).assert_one_line("found.jsonl: 19 documents, but the corpus has 20")
+
+
 def test_evaluate_passes_choices_on(tiny_model: Path) -> None:
     command = ("evaluate", tiny_model, "synthetic:contiguous:dev", "--json")
     usual = json.loads(anyner_command(*command).out)["strict"]["predicted"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from anyner.cli.choices import DeviceOption, FormatOption, load_model
-from anyner.cli.corpus import CORPUS_HELP, read_corpus
+from anyner.cli.corpus import CORPUS_HELP, SYSTEM_HELP, read_corpus, read_predictions
 from anyner.cli.output import Progress, check_page, check_writable, say, write_out
 from anyner.errors import AnynerError, json_text, printable
 
@@ -20,11 +20,9 @@ if TYPE_CHECKING:
     from anyner.evaluation.compare import PairedEvaluation
     from anyner.evaluation.evaluate import Evaluation
 
-_SYSTEM_HELP = "A model (folder, bundled name or hub id), or a file or brat folder with predictions for the documents of CORPUS."
-
 
 def compare(
-    a: Annotated[str, typer.Argument(metavar="A", help=_SYSTEM_HELP)],
+    a: Annotated[str, typer.Argument(metavar="A", help=SYSTEM_HELP)],
     b: Annotated[str, typer.Argument(metavar="B", help="Same as A.")],
     corpus: Annotated[str, typer.Argument(metavar="CORPUS", help=CORPUS_HELP)],
     *,
@@ -61,7 +59,7 @@ def compare(
     from anyner.evaluation.compare import compare_documents
     from anyner.evaluation.report import difference_line, render_comparison
 
-    given = [_given(name, gold.documents) for name in (a, b)]  # mistakes in either are reported before a model runs
+    given = [read_predictions(name, gold.documents) for name in (a, b)]  # mistakes in either are reported before a model runs
     first, second = (
         _predicted(name, gold.documents, device) if one is None else one for name, one in zip((a, b), given, strict=True)
     )
@@ -79,24 +77,6 @@ def compare(
         title = f"{Path(a).name} and {Path(b).name}"
         write_out(report, lambda file: write_comparison(paired, file, (a, b), title, f"on {corpus}"))
         say(f"{report}: open it in a browser", err=True)
-
-
-def _given(name: str, gold: Sequence[Document]) -> Sequence[Document] | None:
-    """Predictions read from a file or a brat folder; None for a model."""
-    from anyner.corpora.reading import is_corpus_folder
-    from anyner.storage.load import find
-
-    path = Path(name)
-    if not path.is_file() and not is_corpus_folder(path):
-        find(name)
-        return None
-    predicted = read_corpus(name).documents
-    if len(predicted) != len(gold):
-        raise AnynerError(f"{name}: {len(predicted)} documents, but the corpus has {len(gold)}: they are paired by position")
-    other = next((place for place, (one, two) in enumerate(zip(gold, predicted, strict=True)) if one.text != two.text), None)
-    if other is not None:
-        raise AnynerError(f"{name}: the text of document {other + 1} differs from the corpus: they are paired by position")
-    return predicted
 
 
 def _predicted(name: str, gold: Sequence[Document], device: str | None) -> Sequence[Document]:

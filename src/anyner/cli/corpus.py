@@ -14,9 +14,11 @@ from anyner.errors import AnynerError
 if TYPE_CHECKING:
     from anyner.corpora.corpus import Corpus, Problem
     from anyner.corpora.synthetic.words import Split
+    from anyner.document import Document
 
 STDIN = "standard input"
 CORPUS_HELP = "A file, a brat or datasets folder, - for stdin, or synthetic[:contiguous][:train|dev|test], the embedded corpus."
+SYSTEM_HELP = "A model (folder, bundled name or hub id), or a file or brat folder with predictions for the documents of CORPUS."
 _SPLITS: dict[str, Split] = {"train": "train", "dev": "dev", "test": "test"}
 _SIZES = {"train": 1500, "dev": 200, "test": 400}
 _SHOWN_PROBLEMS = 5
@@ -59,6 +61,24 @@ def read_parts(name: str, format: str | None = None) -> dict[str, Corpus]:  # no
         splits = read_splits(folder, format)
         return {split: corpus for split in _SPLITS if (corpus := getattr(splits, split)) is not None}
     return {name: _read(name, format)}
+
+
+def read_predictions(name: str, gold: Sequence[Document]) -> Sequence[Document] | None:
+    """Predictions for the gold documents, read from a file or a brat folder; None for a model."""
+    from anyner.corpora.reading import is_corpus_folder
+    from anyner.storage.load import find
+
+    path = Path(name)
+    if not path.is_file() and not is_corpus_folder(path):
+        find(name)
+        return None
+    predicted = read_corpus(name).documents
+    if len(predicted) != len(gold):
+        raise AnynerError(f"{name}: {len(predicted)} documents, but the corpus has {len(gold)}: they are paired by position")
+    other = next((place for place, (one, two) in enumerate(zip(gold, predicted, strict=True)) if one.text != two.text), None)
+    if other is not None:
+        raise AnynerError(f"{name}: the text of document {other + 1} differs from the corpus: they are paired by position")
+    return predicted
 
 
 def recipe_data(name: str) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from anyner.cli.choices import (
     call_choices,
     load_model,
 )
-from anyner.cli.corpus import CORPUS_HELP, read_corpus
+from anyner.cli.corpus import CORPUS_HELP, SYSTEM_HELP, read_corpus, read_predictions
 from anyner.cli.output import Progress, check_page, check_writable, say, write_out
 from anyner.errors import AnynerError, json_text, printable
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="A folder, bundled name or hub id.")],
+    model: Annotated[str, typer.Argument(metavar="MODEL", help=SYSTEM_HELP)],
     corpus: Annotated[str, typer.Argument(metavar="CORPUS", help=CORPUS_HELP)],
     *,
     format: FormatOption = None,  # noqa: A002
@@ -52,7 +52,7 @@ def evaluate(
     threads: ThreadsOption = None,
     runtime: RuntimeOption = "auto",
 ) -> None:
-    """Score a model on a corpus.
+    """Score a model, or a file of predictions, on a corpus.
 
     Prints strict F1, then relaxed scores, averages, scores by label and slice, and causes of errors.
 
@@ -61,8 +61,9 @@ def evaluate(
       anyner evaluate runs/genia data/genia/test.jsonl --train data/genia/train.jsonl
       anyner evaluate runs/demo synthetic:contiguous:test --json -o figures.json
       anyner evaluate runs/genia data/genia/test.jsonl --report errors.html
+      anyner evaluate predictions.jsonl data/genia/test.jsonl
     """
-    read = [corpus, *filter(None, [train])]
+    read = [corpus, *filter(None, [train]), *([model] if Path(model).is_file() else [])]
     if output is not None:
         check_writable(output, read)
     if report is not None:
@@ -74,18 +75,21 @@ def evaluate(
     seen = read_corpus(train, split="train") if train else None
 
     from anyner.api import evaluate as evaluate_model
+    from anyner.evaluation.evaluate import evaluate_documents
     from anyner.evaluation.report import error_line, render
     from anyner.evaluation.slices import surface_forms
 
-    recognizer = load_model(model, device, threads, runtime)
-    _print_unknown_labels(gold, recognizer.config.labels)
-    measured = evaluate_model(
-        recognizer,
-        gold,
-        train_surfaces=surface_forms(seen.documents) if seen else None,
-        watched=Progress(sys.stderr.isatty()).counted,
-        **choices,
-    )
+    surfaces = surface_forms(seen.documents) if seen else None
+    predicted = read_predictions(model, gold.documents)
+    if predicted is None:
+        recognizer = load_model(model, device, threads, runtime)
+        _print_unknown_labels(gold, recognizer.config.labels)
+        counted = Progress(sys.stderr.isatty()).counted
+        measured = evaluate_model(recognizer, gold, train_surfaces=surfaces, watched=counted, **choices)
+    elif any(choices.values()):
+        raise AnynerError(f"{model}: predictions are scored as they are: leave out --threshold, --option and --overlap")
+    else:
+        measured = evaluate_documents(gold.documents, predicted, surfaces)
     if as_json:
         listed = {"errors": [case.to_json() for case in measured.errors]} if errors else {}
         printed = json_text(measured.to_json() | listed, indent=2) + "\n"
