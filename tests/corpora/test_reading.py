@@ -186,6 +186,22 @@ def test_splits_of_brat_pairs_in_one_folder(tmp_path: Path) -> None:
     assert splits.dev is None
 
 
+def test_a_split_in_numbered_files(tmp_path: Path) -> None:
+    texts = {"train-00001-of-00002.jsonl": "b", "train-00000-of-00002.jsonl": "a", "Validation.jsonl": "c"}
+    for name, text in texts.items():
+        write([Document(text)], tmp_path / name, "jsonl")
+    splits = read_splits(tmp_path)
+    assert splits.dev is not None
+    assert [[document.text for document in part] for part in (splits.train, splits.dev)] == [["a", "b"], ["c"]]
+    write([DOCUMENT], tmp_path / "train.jsonl", "jsonl")
+    with pytest.raises(AnynerError, match="several train corpora"):
+        read_splits(tmp_path)
+    (tmp_path / "train.jsonl").unlink()
+    (tmp_path / "train-00001-of-00002.jsonl").unlink()
+    with pytest.raises(AnynerError, match=r"train has 2 files by their names, found 1: train-00000-of-00002\.jsonl"):
+        read_splits(tmp_path)
+
+
 def test_splits_that_are_missing_or_doubled(tmp_path: Path) -> None:
     with pytest.raises(AnynerError, match="no such folder"):
         read_splits(tmp_path / "no")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,6 +54,8 @@ FORMATS: tuple[Format, ...] = (
 _BY_NAME = {one.name: one for one in FORMATS}
 _TABLES = (".csv", ".tsv", ".xls", ".xlsx")
 _SPLIT_NAMES = {"train": ("train",), "dev": ("dev", "valid", "validation"), "test": ("test",)}
+_SHARD = re.compile(r"-(\d+)-of-(\d+)$")
+"""The end of the names of files that hold a part of a split each, as the Hugging Face Hub names them."""
 _SHOWN_FILES = 5
 ANNOTATIONS = "annotations.jsonl"
 """Documents annotated with `anyner serve --annotate`, used for training together with a train corpus if there is one."""
@@ -91,7 +95,10 @@ def read(path: str | Path, format: str | None = None) -> Corpus:  # noqa: A002
 
 
 def read_splits(folder: str | Path, format: str | None = None) -> Splits:  # noqa: A002
-    """The files (for brat: folders) named train, dev or valid, and test, each of any format; annotations belong to train."""
+    """The files (for brat: folders) named train, dev or valid, and test, each of any format; annotations belong to train.
+
+    A split may be in several files if they are numbered, as in `train-00000-of-00002.parquet`.
+    """
     folder = Path(folder)
     if folder.is_file():
         raise AnynerError(f"{folder}: is a file: expected a folder with files named train.* and dev.*")
@@ -100,13 +107,16 @@ def read_splits(folder: str | Path, format: str | None = None) -> Splits:  # noq
     corpora: dict[str, Corpus | None] = {}
     for split in _SPLIT_NAMES:
         found = _split_paths(folder, split)
-        if len(found) > 1:
+        shards = [_SHARD.search(path.name.split(".")[0]) for path in found]
+        if len(found) > 1 and not all(shards):
             raise AnynerError(f"{folder}: several {split} corpora: {_names(found)}: keep one, move the others away")
-        corpora[split] = read(found[0], format) if found else None
+        if wanted := {int(shard[2]) for shard in shards if shard} - {len(found)}:
+            raise AnynerError(f"{folder}: {split} has {max(wanted)} files by their names, found {len(found)}: {_names(found)}")
+        corpora[split] = _joined([read(path, format) for path in found]) if found else None
     train = corpora["train"]
     if (annotations := folder / ANNOTATIONS).is_file():
         own = read(annotations, "jsonl")
-        train = own if train is None else Corpus((*train.documents, *own.documents), (*train.problems, *own.problems))
+        train = own if train is None else _joined([train, own])
     if train is None:
         there = _names(sorted(folder.iterdir())[:_SHOWN_FILES]) or "nothing"
         raise AnynerError(
@@ -117,11 +127,20 @@ def read_splits(folder: str | Path, format: str | None = None) -> Splits:  # noq
 
 def is_split(path: Path) -> bool:
     """Whether the name of a file or folder says that it is train, dev or test."""
-    return any(path.name.split(".")[0] in names for names in _SPLIT_NAMES.values())
+    return any(_split_name(path) in names for names in _SPLIT_NAMES.values())
+
+
+def _joined(corpora: Sequence[Corpus]) -> Corpus:
+    documents = tuple(document for corpus in corpora for document in corpus.documents)
+    return Corpus(documents, tuple(problem for corpus in corpora for problem in corpus.problems))
+
+
+def _split_name(path: Path) -> str:
+    return _SHARD.sub("", path.name.split(".")[0].lower())
 
 
 def _split_paths(folder: Path, split: str) -> list[Path]:
-    found = sorted(path for path in folder.iterdir() if path.name.split(".")[0] in _SPLIT_NAMES[split])
+    found = sorted(path for path in folder.iterdir() if _split_name(path) in _SPLIT_NAMES[split])
     texts = {path.with_suffix("") for path in found if path.suffix == ".txt"}
     return [path for path in found if path.suffix != ".ann" or path.with_suffix("") not in texts]
 
