@@ -30,7 +30,7 @@ COMMANDS = {
     "train": "Train a model and keep the best epoch on dev.",
     "pretrain": "Continue pre-training an encoder on your texts (masked language modelling).",
     "cross-validate": "Train K folds; write out-of-fold predictions (soft labels) and the best epoch and thresholds.",
-    "evaluate": "Score a model on a corpus.",
+    "evaluate": "Score a model, or a file of predictions, on a corpus.",
     "compare": "Compare two models, or two files of predictions, on a corpus.",
     "calibrate": "Calibrate scores to probabilities and choose thresholds for F1, precision or recall.",
     "export": "Export a model to ONNX, into its own folder, for prediction without torch.",
