@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -17,6 +18,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 settings.register_profile("quick", max_examples=40, deadline=None)
 settings.register_profile("repeatable", max_examples=20, deadline=None, derandomize=True)
 settings.load_profile("quick")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if double := [name for name, count in Counter(item.nodeid for item in items).items() if count > 1]:
+        raise pytest.UsageError(f"several tests have one id, and pytest-xdist would run only the first: {double[0]}")
 
 
 @pytest.fixture
