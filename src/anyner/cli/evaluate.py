@@ -76,7 +76,6 @@ def evaluate(
 
     from anyner.api import evaluate as evaluate_model
     from anyner.evaluation.evaluate import evaluate_documents
-    from anyner.evaluation.report import error_line, render
     from anyner.evaluation.slices import surface_forms
 
     surfaces = surface_forms(seen.documents) if seen else None
@@ -90,18 +89,25 @@ def evaluate(
         raise AnynerError(f"{model}: predictions are scored as they are: leave out --threshold, --option and --overlap")
     else:
         measured = evaluate_documents(gold.documents, predicted, surfaces)
-    if as_json:
-        listed = {"errors": [case.to_json() for case in measured.errors]} if errors else {}
-        printed = json_text(measured.to_json() | listed, indent=2) + "\n"
-    else:
-        lines = [printable(error_line(case)) + "\n" for case in measured.errors] if errors else []
-        printed = "".join([render(_with_printable_labels(measured)), "\n" * bool(lines), *lines])
+    printed = _as_json(measured, errors) if as_json else _as_text(measured, errors)
     write_out(output, lambda file: file.write(printed))
     if report is not None:
         from anyner.view.report import write_report
 
         write_out(report, lambda file: write_report(measured, file, Path(model).name, f"on {corpus}"))
         say(f"{report}: open it in a browser", err=True)
+
+
+def _as_json(measured: Evaluation, errors: bool) -> str:
+    listed = {"errors": [case.to_json() for case in measured.errors]} if errors else {}
+    return json_text(measured.to_json() | listed, indent=2) + "\n"
+
+
+def _as_text(measured: Evaluation, errors: bool) -> str:
+    from anyner.evaluation.report import error_line, render
+
+    lines = [printable(error_line(case)) + "\n" for case in measured.errors] if errors else []
+    return "".join([render(_with_printable_labels(measured)), "\n" * bool(lines), *lines])
 
 
 def _with_printable_labels(measured: Evaluation) -> Evaluation:

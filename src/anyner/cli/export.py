@@ -42,7 +42,7 @@ def export(
     within = f"scores within {parity.largest_difference:.1e}"
     say(f"{folder}: {same}, {within}; {parity.speedup:.1f} times as fast as torch on this machine", err=True)
     if had_int8 and not int8 and not (folder / INT8).exists():
-        say(f"{folder}: removed the int8 graph of the old one: add --int8 for a new one", err=True)
+        say(f"{folder}: removed the int8 graph, which is out of date: add --int8 for a new one", err=True)
     if int8:
         found = add_checked_int8(folder, parity, documents)
         scores = f"F1 {100 * found.f1:.1f}, in float32 {100 * found.f1_in_float32:.1f}"

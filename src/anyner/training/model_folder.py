@@ -42,10 +42,10 @@ def check_recipe(folder: Path, recipe: Recipe, resume: bool) -> None:
             raise AnynerError(f"{folder} holds {foreign}, which the training would overwrite: choose another output folder")
         return
     if (folder / RECIPE).is_file() and (before := Recipe.read(folder / RECIPE)) != recipe:
-        keys = _changed_keys(before.model_dump(), recipe.model_dump())
-        raise AnynerError(
-            f"{folder}: {', '.join(keys)} has changed since the training began: resume with the old value, or start again"
-        )
+        keys = list(_changed_keys(before.model_dump(), recipe.model_dump()))
+        have, values = ("has", "value") if len(keys) == 1 else ("have", "values")
+        changed = f"{', '.join(keys)} {have} changed since the training began"
+        raise AnynerError(f"{folder}: {changed}: resume with the old {values}, or start again")
 
 
 def _changed_keys(before: Mapping[str, Any], now: Mapping[str, Any], group: str = "") -> Iterator[str]:
