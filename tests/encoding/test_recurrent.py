@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from functools import partial
 from types import SimpleNamespace
@@ -13,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from anyner.encoding.batch import _packing
-from anyner.encoding.recurrent import packed, padded, persistent
+from anyner.encoding.recurrent import _kernel, packed, padded, persistent
 
 Way = Callable[[nn.LSTM, Tensor, Tensor], Tensor]
 LENGTHS = np.array([5, 9, 1, 9])
@@ -82,3 +85,45 @@ def test_persistent_kernels_of_cudnn_give_the_same() -> None:
     expected, found = (with_gradients(lstm, words, run, own.word_mask) for run in runs)
     for one, other in zip(found, expected, strict=True):  # of half precision
         torch.testing.assert_close(one.float(), other.float(), rtol=5e-3, atol=5e-3 * float(other.abs().max()))
+
+
+IN_THE_INTERPRETER = """
+import torch
+from anyner.encoding.lstm_kernel import bilstm
+torch.manual_seed(0)
+lengths = [int(length) for length in torch.randint(1, 9, (20,))]
+rows = [torch.randn(length, 9) for length in lengths]
+longest_first = sorted(rows, key=len, reverse=True)
+words = torch.cat([row[place : place + 1] for place in range(8) for row in longest_first])  # those of the first position first
+with torch.no_grad():
+    for hidden, layers in ((16, 1), (40, 2)):
+        lstm = torch.nn.LSTM(9, hidden, layers, batch_first=True, bidirectional=True)
+        alone = [lstm(row[None])[0][0] for row in longest_first]
+        expected = torch.cat([row[place : place + 1] for place in range(8) for row in alone])
+        torch.testing.assert_close(bilstm(lstm, words, lengths, torch.float32), expected, rtol=1e-5, atol=1e-6)
+"""
+
+
+def test_the_kernel_agrees_in_the_interpreter_of_triton() -> None:
+    pytest.importorskip("triton", reason="Triton is not installed: its kernel is not tested")
+    subprocess.run([sys.executable, "-c", IN_THE_INTERPRETER], env={**os.environ, "TRITON_INTERPRET": "1"}, check=True)
+
+
+def test_there_is_no_kernel_without_a_gpu() -> None:
+    assert _kernel(8, torch.device("cpu")) is None
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("layers", "width", "hidden"), [(1, 384, 192), (2, 312, 156), (1, 768, 384)])
+def test_the_kernel_gives_the_same_on_a_gpu(layers: int, width: int, hidden: int) -> None:
+    pytest.importorskip("triton")
+    torch.manual_seed(0)
+    lstm, own = nn.LSTM(width, hidden, layers, batch_first=True, bidirectional=True).cuda(), batch("cuda")
+    words = torch.randn(*own.word_mask.shape, width, device="cuda")
+    assert _kernel(hidden, words.device) is not None
+    with torch.no_grad():
+        expected = packed(lstm, words, own)
+        with torch.autocast("cuda", dtype=torch.bfloat16):
+            found = packed(lstm, words, own)
+    mask = own.word_mask
+    torch.testing.assert_close(found[mask].float(), expected[mask], rtol=2e-2, atol=1e-2)

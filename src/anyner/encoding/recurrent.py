@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.utils.rnn import PackedSequence
@@ -22,8 +24,31 @@ _ROWS, _WIDTH, _MOST_ROWS = 8, 128, 128
 def packed(lstm: nn.LSTM, words: Tensor, batch: Batch) -> Tensor:
     """Runs on packed words. (B, M, d) -> (B, M, 2 h); values at padding are meaningless."""
     rows = words.flatten(0, 1).index_select(0, batch.packed)  # (N, d)
-    output, _ = lstm(PackedSequence(rows, _words_at(batch.lengths)))
-    return output.data.index_select(0, batch.unpacked.flatten()).view(*batch.unpacked.shape, -1)  # type: ignore[no-any-return]
+    alone = rows.is_cuda and torch.is_autocast_enabled("cuda") and not torch.is_grad_enabled()
+    kernel = _kernel(lstm.hidden_size, rows.device) if alone else None
+    if kernel is not None:
+        output = kernel(lstm, rows, batch.lengths)  # (N, 2 h)
+    else:
+        output = lstm(PackedSequence(rows, torch.from_numpy(words_at(batch.lengths))))[0].data
+    return output.index_select(0, batch.unpacked.flatten()).view(*batch.unpacked.shape, -1)
+
+
+def words_at(lengths: Sequence[int]) -> NDArray[np.int64]:
+    """How many sentences have a word at each position, on the host: the batch sizes of a packed sequence."""
+    return np.bincount(lengths)[::-1].cumsum()[::-1][1:].copy()
+
+
+@cache
+def _kernel(hidden: int, device: torch.device) -> Callable[[nn.LSTM, Tensor, Sequence[int]], Tensor] | None:
+    """The BiLSTM in one kernel. None without Triton, or if it cannot compile here, as without a C compiler."""
+    try:
+        from anyner.encoding.lstm_kernel import bilstm
+
+        example = nn.LSTM(1, hidden, bidirectional=True, device="meta").to_empty(device=device)  # draws no numbers
+        bilstm(example, torch.zeros(1, 1, device=device), [1])
+    except Exception:  # Triton's errors have no common base
+        return None
+    return bilstm
 
 
 def one_way(rows: Tensor, weights: Sequence[Tensor], training: bool) -> Tensor:
@@ -74,8 +99,3 @@ def _widened(rows: Tensor, weights: Sequence[Tensor], training: bool) -> Tensor:
     own = [part.view(-1, *one.shape[2:]) for part, one in zip(parts, gates, strict=True)]
     with torch.autocast(rows.device.type, enabled=False):
         return one_way(functional.pad(rows, (0, wider)).to(kind), own, training)[..., :hidden].to(rows.dtype)
-
-
-def _words_at(lengths: Sequence[int]) -> Tensor:
-    """How many rows have a word at each position, on the host: the batch sizes of a packed sequence."""
-    return torch.from_numpy(np.bincount(lengths)[::-1].cumsum()[::-1][1:].copy())
