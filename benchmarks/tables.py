@@ -324,19 +324,27 @@ def yardstick(results: Results) -> list[Row]:
 
 def freezes(results: Results) -> list[Row]:
     """The effect of changed rules, over the seeds trained with both: the rules of the matrix, and those frozen later."""
-    first, second = scored(results), scored(read_results(RESULTS / SECOND))
+    listed, later = list(results), read_results(RESULTS / SECOND)
+    parts: dict[str, Callable[[Result], float | None]] = {
+        "dev": itemgetter("dev_f1"),
+        "test": lambda run: run["test"]["strict"]["f1"],
+        "discontinuous, test": partial(slice_f1, *SHAPES["discontinuous"]),
+    }
     rows: list[Row] = []
-    for architecture, encoder, corpus in sorted(second, key=lambda key: (_place(key[2]), key[0])):
-        before = {run["cell"]["seed"]: run for run in first[architecture, encoder, corpus]}
-        after = {run["cell"]["seed"]: run for run in second[architecture, encoder, corpus]}
-        seeds = before.keys() & after.keys()
-        cells: Row = {
-            f"{part}, {name}": mean_and_spread([f1(runs[seed]) for seed in seeds])
-            for part, f1 in {"dev": itemgetter("dev_f1"), "test": lambda run: run["test"]["strict"]["f1"]}.items()
-            for name, runs in {"first": before, "second": after}.items()
-        }
-        rows.append({"corpus": corpus, "architecture": architecture, **cells})
-    return rows
+    for preset in ("default", "contiguous"):
+        first, second = scored(listed, preset), scored(later, preset)
+        for architecture, encoder, corpus in second:
+            before = {run["cell"]["seed"]: run for run in first[architecture, encoder, corpus]}
+            after = {run["cell"]["seed"]: run for run in second[architecture, encoder, corpus]}
+            seeds = before.keys() & after.keys()
+            cells: Row = {
+                f"{part}, {name}": mean_and_spread([score for seed in seeds if (score := f1(runs[seed])) is not None])
+                for part, f1 in parts.items()
+                for name, runs in {"first": before, "second": after}.items()
+            }
+            name = architecture if preset == "default" else f"{architecture}, contiguous only"
+            rows.append({"corpus": corpus, "architecture": name, **cells})
+    return sorted(rows, key=lambda row: (_place(row["corpus"]), row["architecture"]))
 
 
 def few_sentences(results: Results) -> list[Row]:
