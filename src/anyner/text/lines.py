@@ -1,4 +1,4 @@
-"""Where the lines of a text begin: headings, list items, table rows, but not the lines of a wrapped paragraph."""
+"""Where the lines of a text begin: headings, list items, cells of a table, but not the lines of a wrapped paragraph."""
 
 from __future__ import annotations
 
@@ -12,31 +12,58 @@ _LINE = re.compile(r"[^\n\r\x0b\x0c\x85\u2028\u2029]+")
 _LINE_END = re.compile(r"\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]")
 _NARROWEST, _WIDEST = 40, 120
 """Characters of the longest line of a wrapped paragraph: shorter lines are a list, longer ones whole paragraphs."""
+_NEARLY_FULL = 0.85
+"""Share of the width that a line and the next line's first word exceed in prose whose lines are not filled exactly."""
+_FEWEST, _IN_LOWER_CASE = 3, 0.4
+"""Lines that lower case must follow, and their share: most lines of a list begin with a name or a capital."""
+_SENTENCE_END = re.compile(r"(?<!\b[A-Z])[.!?:;…][\"'”’»)\]]*\s*$")
+"""Not the period of an initial."""
+_ITEM = re.compile(r"\s*(?:[-*•–—·>|]|\(?\d{1,3}[.)]|\(?[a-z]\)|\S+:)\s")
+"""How a list item or a header such as `From:` begins."""
+_COLUMN = re.compile(r"(?<=\S)(?: *\t[ \t]*| {3,})(?=\S)")
+"""What separates the columns of a table."""
 
 
 def line_starts(text: str) -> list[int]:
-    """Offsets at which lines begin, except the first. A wrapped paragraph is one line.
+    """Offsets at which lines begin, except the first. A wrapped paragraph is one line, and so is every cell of a table.
 
-    A paragraph counts as wrapped if no line has room for the next line's first word within the longest line's width.
+    A paragraph counts as wrapped if no line has room for the next line's first word within the longest line's width. Elsewhere
+    a line goes on in the next if it is nearly full and ends no sentence, and if such lines are common and often followed by lower
+    case.
 
     >>> line_starts("Shopping list\\nmilk\\nbread")
     [14, 19]
     """
+    cells = [match.end() for match in _COLUMN.finditer(text)]
     if not _LINE_END.search(text):
-        return []
+        return cells
     lines = [(match.start(), match.end()) for match in _LINE.finditer(text) if not match[0].isspace()]
     found: list[int] = []
     for paragraph in _paragraphs(text, lines):
-        found.extend(start for start, _ in (paragraph[:1] if _wrapped(text, paragraph) else paragraph))
-    return found[1:]
+        found.extend(_starts(text, paragraph))
+    return sorted({*found[1:], *cells})
 
 
-def _wrapped(text: str, paragraph: Sequence[Fragment]) -> bool:
+def _starts(text: str, paragraph: Sequence[Fragment]) -> list[int]:
+    starts = [start for start, _ in paragraph]
     width = max(end - start for start, end in paragraph)
-    return _NARROWEST <= width <= _WIDEST and all(
-        end - start + 1 + len(text[next_start:next_end].split(maxsplit=1)[0]) > width
-        for (start, end), (next_start, next_end) in pairwise(paragraph)
-    )
+    if not _NARROWEST <= width <= _WIDEST:
+        return starts
+    lines = [text[start:end] for start, end in paragraph]
+    needed = [len(line) + 1 + len(following.split(maxsplit=1)[0]) for line, following in pairwise(lines)]
+    if all(length > width for length in needed) and not any(map(_COLUMN.search, lines)):
+        return starts[:1]
+    full = [place for place, length in enumerate(needed, 1) if length > width * _NEARLY_FULL]
+    going_on = [place for place in full if _may_go_on(lines[place - 1], lines[place])]
+    in_lower_case = sum(lines[place].lstrip()[0].islower() for place in going_on)
+    if 2 * len(full) < len(needed) or in_lower_case < max(_FEWEST, _IN_LOWER_CASE * len(going_on)):
+        return starts
+    joined = frozenset(going_on)
+    return [start for place, start in enumerate(starts) if place not in joined]
+
+
+def _may_go_on(line: str, following: str) -> bool:
+    return not (_SENTENCE_END.search(line) or _ITEM.match(following) or _COLUMN.search(line))
 
 
 def _paragraphs(text: str, lines: Sequence[Fragment]) -> list[list[Fragment]]:
