@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from anyner.document import Document, Entity
+from anyner.view.drawing import tracks
 from anyner.view.html import render
 from anyner.view.svg import render as svg
 from anyner.view.terminal import draw
@@ -44,6 +45,11 @@ def test_four_times_the_lines_take_four_times_the_time(
     make: Callable[[int], Document], work: Callable[[Document], object]
 ) -> None:
     assert seconds(work, make(1000)) < 8 * seconds(work, make(250))
+
+
+def test_the_tracks_of_1500_nested_entities_are_found_at_once() -> None:
+    nested = tuple(Entity("A", ((2 * place, 6000 - 2 * place),)) for place in range(1500))
+    assert seconds(tracks, Document("w " * 3000, nested)) < 0.7
 
 
 def test_a_very_long_label_is_shortened_in_one_pass() -> None:

@@ -1,11 +1,15 @@
 """Tracks never overlap, and inner entities lie nearer to the text."""
 
+import unicodedata
 from itertools import combinations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from anyner.view.drawing import Span, allocate
+from anyner.document import Document, Entity
+from anyner.view.directions import has_right_to_left
+from anyner.view.drawing import Span, allocate, tracks
 
 SPANS = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 12)).map(lambda pair: (pair[0], pair[0] + pair[1])))
 
@@ -59,3 +63,31 @@ def test_examples() -> None:
 
 def test_many_entities_on_one_word() -> None:
     assert sorted(allocate([(0, 5)] * 200)) == list(range(200))
+
+
+@pytest.mark.parametrize(
+    ("text", "over", "under"),
+    [
+        ("see אבג דה now", "see", "דה"),
+        ("אבג abc def זחט", "אבג", "def"),
+        ("he said שלום 12 עולם ok then", "said", "עולם"),
+        ("he said שלום 12 עולם ok then", "12", "ok"),
+    ],
+)
+def test_a_label_that_leaves_its_right_to_left_run_has_a_track_of_its_own(text: str, over: str, under: str) -> None:
+    starts = (text.index(word) for word in (over, under))
+    spans = [(start, start + len(word)) for start, word in zip(starts, (over, under), strict=True)]
+    one, other = tracks(Document(text, tuple(Entity("Organisation", (span,)) for span in spans)))
+    assert one != other
+
+
+def test_words_that_run_with_their_paragraph_share_a_track() -> None:
+    for text in ("one and another", "שלום ו עולם"):
+        words = [Entity("A", ((0, 3),)), Entity("A", ((len(text) - 4, len(text)),))]
+        assert tracks(Document(text, tuple(words))) == [0, 0]
+
+
+def test_all_characters_from_right_to_left_are_known() -> None:
+    for code in range(0x110000):
+        if unicodedata.bidirectional(chr(code)) in ("R", "AL"):
+            assert has_right_to_left(chr(code)), hex(code)

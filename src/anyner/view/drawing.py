@@ -10,13 +10,14 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from operator import itemgetter
 
 from anyner.document import Document, Entity
 from anyner.fragments import Fragments
+from anyner.view.directions import Mixture, has_right_to_left
 
 Span = tuple[int, int]
 _BLANKS = re.compile(r"\s*")
@@ -107,20 +108,6 @@ def label_advance(label: str) -> int:
     return letters * LABEL_SIZE // TEXT_SIZE + 300
 
 
-def strong_direction(text: str) -> str:
-    """Direction of the first character that has a strong one, L or R; empty if there is none."""
-    kinds = map(unicodedata.bidirectional, text)
-    return next(("L" if kind == "L" else "R" for kind in kinds if kind in ("L", "R", "AL")), "")
-
-
-def right_to_left(text: str, place: int) -> bool:
-    """Whether the paragraph around that place runs from right to left."""
-    if text.isascii():
-        return False
-    end = text.find("\n", place)
-    return strong_direction(text[text.rfind("\n", 0, place) + 1 : end if end >= 0 else None]) == "R"
-
-
 @dataclass(frozen=True, slots=True)
 class Line:
     """One line of a drawing: characters `[start, end)` of the text, and where each of them begins (and the last ends)."""
@@ -188,22 +175,24 @@ def near(fragments: Fragments, start: int, end: int) -> Fragments:
     return fragments[max(first - 1, 0) : stop + 1]
 
 
-@dataclass(slots=True)
-class _Track:
-    """Footprints that do not overlap, in order."""
+class _Footprints:
+    """Footprints of entities, sorted by start; with the length of the longest, those that overlap a span are found quickly."""
 
-    starts: list[int] = field(default_factory=list)
-    ends: list[int] = field(default_factory=list)
-    members: list[int] = field(default_factory=list)
+    def __init__(self) -> None:
+        self._starts: list[int] = []
+        self._ends_and_members: list[Span] = []
+        self._longest = 0
 
     def overlapping(self, span: Span) -> list[int]:
-        return self.members[bisect_right(self.ends, span[0]) : bisect_left(self.starts, span[1])]
+        start, end = span
+        first, stop = bisect_right(self._starts, start - self._longest), bisect_left(self._starts, end)
+        return [member for reach, member in self._ends_and_members[first:stop] if reach > start]
 
     def add(self, span: Span, member: int) -> None:
-        place = bisect_left(self.starts, span[0])
-        self.starts.insert(place, span[0])
-        self.ends.insert(place, span[1])
-        self.members.insert(place, member)
+        place = bisect_left(self._starts, span[0])
+        self._starts.insert(place, span[0])
+        self._ends_and_members.insert(place, (span[1], member))
+        self._longest = max(self._longest, span[1] - span[0])
 
 
 def allocate(covers: Sequence[Span], footprints: Sequence[Span] | None = None) -> list[int]:
@@ -214,33 +203,39 @@ def allocate(covers: Sequence[Span], footprints: Sequence[Span] | None = None) -
     are larger than the covers, for instance because a label sticks out. Equal input gives equal tracks.
     """
     footprints = covers if footprints is None else footprints
-    tracks: list[_Track] = []
+    placed = _Footprints()
     chosen = [0] * len(covers)
     for member in sorted(range(len(covers)), key=lambda number: (covers[number][1] - covers[number][0], covers[number])):
-        lowest, free = 0, []
-        for number, track in enumerate(tracks):
-            others = track.overlapping(footprints[member])
-            if not others:
-                free.append(number)
-            elif any(_inside(covers[other], covers[member]) for other in others):
-                lowest = number + 1
-        chosen[member] = next((number for number in free if number >= lowest), len(tracks))
-        if chosen[member] == len(tracks):
-            tracks.append(_Track())
-        tracks[chosen[member]].add(footprints[member], member)
+        others = placed.overlapping(footprints[member])
+        start, end = covers[member]
+        track = 1 + max([chosen[other] for other in others if start <= covers[other][0] and covers[other][1] <= end], default=-1)
+        taken = {chosen[other] for other in others}
+        while track in taken:
+            track += 1
+        chosen[member] = track
+        placed.add(footprints[member], member)
     return chosen
 
 
 def tracks(document: Document) -> list[int]:
     """The track of every entity of a document; the labels under the bars have room, however the text is wrapped."""
-    # Characters without a width count as well: entities that share one must not look as if they only touched.
-    places = list(accumulate((_BETWEEN_LINES if c == "\n" else max(advance(c), 1) for c in document.text), initial=0))
-    covers = [(entity.start, entity.end) for entity in document.entities]
+    entities = document.entities
+    places = list(accumulate(map(_room, document.text), initial=0))
+    labels = [(places[entity.start], places[entity.start] + label_advance(entity.label)) for entity in entities]
+    if has_right_to_left(document.text):
+        mixture = Mixture(document.text)
+        labels = [mixture.label_span(entity.fragments[0], label_advance(entity.label), places) for entity in entities]
     footprints = [
-        (places[entity.start], max(places[entity.end], places[entity.start] + label_advance(entity.label)))
-        for entity in document.entities
+        (min(places[entity.start], low), max(places[entity.end], high))
+        for entity, (low, high) in zip(entities, labels, strict=True)
     ]
-    return allocate(covers, footprints)
+    return allocate([(entity.start, entity.end) for entity in entities], footprints)
+
+
+@lru_cache(maxsize=65_536)
+def _room(character: str) -> int:
+    """At least 1, also without a width: entities that share such a character must not look as if they only touched."""
+    return _BETWEEN_LINES if character == "\n" else max(advance(character), 1)
 
 
 def rows(order: Sequence[int], footprints: Sequence[Span]) -> list[int]:
@@ -248,16 +243,9 @@ def rows(order: Sequence[int], footprints: Sequence[Span]) -> list[int]:
 
     Overlapping entities thus keep the order of their tracks, and no two of a row overlap.
     """
-    tracks: list[_Track] = []
+    placed = _Footprints()
     chosen = [0] * len(order)
     for member in sorted(range(len(order)), key=lambda number: (order[number], footprints[number])):
-        taken = (number for number in reversed(range(len(tracks))) if tracks[number].overlapping(footprints[member]))
-        chosen[member] = next(taken, -1) + 1
-        if chosen[member] == len(tracks):
-            tracks.append(_Track())
-        tracks[chosen[member]].add(footprints[member], member)
+        chosen[member] = 1 + max([chosen[other] for other in placed.overlapping(footprints[member])], default=-1)
+        placed.add(footprints[member], member)
     return chosen
-
-
-def _inside(inner: Span, outer: Span) -> bool:
-    return outer[0] <= inner[0] and inner[1] <= outer[1]

@@ -8,18 +8,19 @@ direction, and every line is as deep as the entities on it need. The page is wri
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from itertools import accumulate, pairwise
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from anyner.document import Document, Entity
-from anyner.fragments import Fragments
+from anyner.fragments import Fragment, Fragments
 from anyner.view.colours import PALETTE, Colour, colour_of
-from anyner.view.drawing import near, on_lines, right_to_left, strong_direction, tracks, visible
+from anyner.view.directions import has_right_to_left, runs_backwards
+from anyner.view.drawing import near, on_lines, tracks, visible
 
 PITCH = 16
 """Distance from one track to the next, in pixels."""
@@ -45,26 +46,28 @@ def piece(documents: Iterable[Document]) -> str:
     return environment().get_template("piece.html").render(articles=articles, legend=legend)
 
 
-def plain(document: Document, legend: Legend, stressed: Callable[[Entity], bool]) -> list[list[Any]]:
-    """The lines as plain lists, from which the script of a page makes the same drawing; all but `stressed` entities are faint.
+def plain(lines: Iterable[Iterable[Segment]], stressed: Container[int]) -> list[list[Any]]:
+    """A layout as plain lists, from which the script of a page makes the same drawing; all but `stressed` entities are faint.
 
     A segment is either its text or a list of its text, its bars (label, track, solid 1 + touched 2 + faint 4) and its tags
     (label, track, backwards 1 + faint 4).
     """
 
-    def bar(one: Bar) -> list[int]:
-        flags = one.solid + 2 * one.touched + 4 * (not stressed(one.placed.entity))
-        return [legend[one.placed.entity.label].number, one.placed.track, flags]
-
-    def tag(one: Placed) -> list[int]:
-        return [legend[one.entity.label].number, one.track, one.backwards + 4 * (not stressed(one.entity))]
+    def listed(one: Placed, flags: int) -> list[int]:
+        return [one.label, one.track, flags if one.number in stressed else flags + 4]
 
     return [
         [
-            [visible(one.text), [*map(bar, one.bars)], [*map(tag, one.tags)]] if one.bars or one.tags else visible(one.text)
-            for one in segments
+            [
+                visible(text),
+                [listed(bar.placed, bar.solid + 2 * bar.touched) for bar in bars],
+                [listed(tag, int(tag.backwards)) for tag in tags],
+            ]
+            if bars or tags
+            else visible(text)
+            for text, bars, tags in segments
         ]
-        for segments in layout(document, legend)
+        for segments in lines
     ]
 
 
@@ -95,31 +98,38 @@ class Legend(dict[str, LegendEntry]):
         return "".join(f"--l{entry.number}:var(--p{entry.colour.number});" for entry in self.values())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Placed:
-    """An entity with its number in the document, its track, its colour in CSS and its tooltip."""
+    """An entity with its number in the document, its track and the number of its label in the legend."""
 
     number: int
     entity: Entity
     track: int
-    colour: str
-    hint: str
+    label: int
     backwards: bool
     """Whether it runs from right to left."""
 
+    @property
+    def colour(self) -> str:
+        """In CSS."""
+        return f"var(--l{self.label})"
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+    @cached_property
+    def hint(self) -> str:
+        """The tooltip."""
+        return hint(self.entity)
+
+
+class Bar(NamedTuple):
     """The part of an entity's bar under one segment."""
 
     placed: Placed
     solid: bool
-    touched: bool
+    touched: bool = False
     """Whether another entity of the same track follows directly, so that a small space must separate them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """A stretch of text under which the same bars run, and the entities whose labels are set at its start."""
 
     text: str
@@ -142,13 +152,13 @@ class Segment:
     @property
     def background(self) -> str:
         """The bars in CSS. Each is a background of its own, measured from the bottom of the deepest one."""
-        images, sizes, places = [], [], []
+        images, sizes, places, depth = [], [], [], self.depth
         for bar in self.bars:
             colour, height = bar.placed.colour, _BAR if bar.solid else _DASH
             dashes = f"repeating-linear-gradient(90deg,{colour} 0 3px,transparent 3px 6px)"
             images.append(f"linear-gradient({colour} 0 0)" if bar.solid else dashes)
             sizes.append(f"{'calc(100% - 1.5px)' if bar.touched else '100%'} {height if bar.solid else 1.5}px")
-            places.append(f"0 calc(100% - {(self.depth - bar.placed.track) * PITCH - height}px)")
+            places.append(f"0 calc(100% - {(depth - bar.placed.track) * PITCH - height}px)")
         return f"background-image:{','.join(images)};background-size:{','.join(sizes)};background-position:{','.join(places)}"
 
 
@@ -177,10 +187,13 @@ def environment() -> Environment:
 def layout(document: Document, legend: Legend) -> list[list[Segment]]:
     """The lines of a document, each in segments; its labels are added to the legend."""
     entities = document.entities
-    placed = []
-    for number, (entity, track) in enumerate(zip(entities, tracks(document), strict=True)):
-        colour = f"var(--l{legend.add(entity.label).number})"
-        placed.append(Placed(number, entity, track, colour, hint(entity), _backwards(entity, document.text)))
+    mixed = has_right_to_left(document.text)
+    placed = [
+        Placed(
+            number, entity, track, legend.add(entity.label).number, mixed and runs_backwards(document.text, entity.fragments[0])
+        )
+        for number, (entity, track) in enumerate(zip(entities, tracks(document), strict=True))
+    ]
     lengths = [len(line) + 1 for line in document.text.split("\n")]
     spans = [(stop - length, stop - 1) for length, stop in zip(lengths, accumulate(lengths), strict=True)]
     # The line break before a line counts as part of it, so an entity that begins with one is still labelled.
@@ -191,33 +204,26 @@ def layout(document: Document, legend: Legend) -> list[list[Segment]]:
     ]
 
 
-def _backwards(entity: Entity, text: str) -> bool:
-    if text.isascii():
-        return False
-    start, end = entity.fragments[0]
-    own = strong_direction(text[start : min(end, start + _LONGEST_HINT)])
-    return own == "R" if own else right_to_left(text, start)
-
-
 def _line(text: str, start: int, end: int, shown: list[Placed]) -> list[Segment]:
-    edges = {start, end}
-    for placed in shown:
-        fragments = near(placed.entity.fragments, start, end)
-        edges.update(place for fragment in fragments for place in fragment if start < place < end)
-    cuts = sorted(edges)
+    parts = [(placed, near(placed.entity.fragments, start, end)) for placed in shown]
+    edges = {place for _, fragments in parts for fragment in fragments for place in fragment if start < place < end}
+    cuts = sorted({start, end, *edges})
     begins = {(placed.entity.start, placed.track) for placed in shown}
     segments = [Segment(text[cut:following], [], []) for cut, following in pairwise([*cuts, end])]
-    for placed in sorted(shown, key=lambda placed: placed.track):
-        for solid, (first, last) in _stretches(near(placed.entity.fragments, start, end)):
-            for place in range(bisect_left(cuts, max(first, start)), bisect_left(cuts, min(last, end))):
-                segments[place].bars.append(Bar(placed, solid, (cuts[place + 1], placed.track) in begins))
+    for placed, fragments in sorted(parts, key=lambda part: part[0].track):
+        for solid, (first, last) in _stretches(fragments):
+            bar, under = Bar(placed, solid), segments[bisect_left(cuts, max(first, start)) : bisect_left(cuts, min(last, end))]
+            for segment in under:
+                segment.bars.append(bar)
+            if under and (last, placed.track) in begins:
+                under[-1].bars[-1] = Bar(placed, solid, touched=True)
     for placed in shown:
         if placed.entity.start >= start - 1:
             segments[bisect_left(cuts, min(max(placed.entity.start, start), end))].tags.append(placed)
     return [one for one in segments if one.text or one.tags]
 
 
-def _stretches(fragments: Fragments) -> Iterator[tuple[bool, tuple[int, int]]]:
+def _stretches(fragments: Fragments) -> Iterator[tuple[bool, Fragment]]:
     """The fragments, solid, and the gaps between them, not solid, in order."""
     previous = fragments[0][0]
     for start, end in fragments:

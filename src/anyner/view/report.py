@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, TextIO
 
-from anyner.document import Document, Entity
+from anyner.document import Document, Entity, unchecked_entity
 from anyner.evaluation.bootstrap import Interval
 from anyner.evaluation.compare import Outcome, PairedEvaluation
 from anyner.evaluation.curves import OTHER, Bin, calibration_error, label_confusion, reliability, threshold_curve
@@ -28,10 +28,10 @@ from anyner.evaluation.report import (
 )
 from anyner.evaluation.scores import NOTHING
 from anyner.evaluation.slices import Slice
-from anyner.fragments import Fragments
+from anyner.fragments import Fragment, Fragments
 from anyner.view.chart import Axis, Chart, Curve, bar_chart, line_chart
 from anyner.view.drawing import on_lines, visible
-from anyner.view.html import Legend, environment, plain
+from anyner.view.html import Legend, Segment, environment, layout, plain
 
 _CONTEXT, _LONGEST = 80, 1200
 """Most characters shown on either side of an error, and in all."""
@@ -190,19 +190,23 @@ def _browsable(cases: Iterable[_Case], systems: Sequence[Sequence[Pair]], legend
         windows = [_window(text, case.entities) for case in own]
         sides = [pair.gold, *(system[number].predicted for system in systems)]
         shown = [[tuple(one) for one in on_lines(windows, side)] for side in sides]
-        for place, (case, (start, end)) in enumerate(zip(own, windows, strict=True)):
-            stressed = {_inside(entity, start, end) for entity in case.entities}
-            drawn = [
-                _excerpt(text, (start, end), [side[one] for one in at[place]], stressed, legend)
-                for side, at in zip(sides, shown, strict=True)
-            ]
+        excerpts: dict[Fragment, list[_Excerpt]] = {}  # neighbouring errors often have the same window
+        for place, (case, window) in enumerate(zip(own, windows, strict=True)):
+            if window not in excerpts:
+                excerpts = {
+                    window: [
+                        _Excerpt(text, window, [side[one] for one in at[place]], legend)
+                        for side, at in zip(sides, shown, strict=True)
+                    ]
+                }
+            stressed = {_inside(entity, *window) for entity in case.entities}
             yield {
                 "kind": case.kind,
                 "labels": sorted({visible(entity.label) for entity in case.entities}),
                 "id": visible(pair.document.id) or f"document {number + 1}",
                 "at": min(entity.start for entity in case.entities),
                 "said": visible(case.summary),
-                "sides": drawn,
+                "sides": [excerpt.drawn(stressed) for excerpt in excerpts[window]],
             }
 
 
@@ -228,18 +232,24 @@ def _inside(entity: Entity, start: int, end: int) -> Key:
     return entity.label, fragments
 
 
-def _excerpt(text: str, window: tuple[int, int], entities: Iterable[Entity], stressed: set[Key], legend: Legend) -> list[Any]:
-    """The drawing of a window, with … where its line goes on; entities that the case is not about are faint."""
-    start, end = window
-    seen = [(_inside(entity, start, end), entity.score) for entity in entities]
-    kept = [Entity(label, fragments, score) for (label, fragments), score in seen if fragments]
-    document = Document(text[start:end]).with_entities(kept)
-    lines = plain(document, legend, lambda entity: entity.key in stressed)
-    if text[:start] and text[start - 1] != "\n":
-        lines[0].insert(0, "… " if text[start - 1].isspace() else "…")
-    if text[end : end + 1].strip("\n"):
-        lines[-1].append(" …" if text[end].isspace() else "…")
-    return lines
+class _Excerpt:
+    """The drawing of a window, with … where its line goes on."""
+
+    def __init__(self, text: str, window: Fragment, entities: Iterable[Entity], legend: Legend) -> None:
+        start, end = window
+        seen = [(_inside(entity, start, end), entity.score) for entity in entities]
+        kept = [unchecked_entity(label, fragments, score) for (label, fragments), score in seen if fragments]
+        document = Document(text[start:end]).with_entities(kept)
+        self._keys = [entity.key for entity in document.entities]
+        self._lines = layout(document, legend)
+        if start > 0 and text[start - 1] != "\n":
+            self._lines[0].insert(0, Segment("… " if text[start - 1].isspace() else "…", [], []))
+        if text[end : end + 1].strip("\n"):
+            self._lines[-1].append(Segment(" …" if text[end].isspace() else "…", [], []))
+
+    def drawn(self, stressed: set[Key]) -> list[Any]:
+        """As the page's script reads it; entities that the case is not about are faint."""
+        return plain(self._lines, {number for number, key in enumerate(self._keys) if key in stressed})
 
 
 # Figures

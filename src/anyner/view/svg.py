@@ -7,7 +7,6 @@ stretched to its planned width, so bars and labels fit in every viewer. Colours 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -15,6 +14,7 @@ from itertools import groupby, pairwise
 
 from anyner.document import Document, Entity
 from anyner.view.colours import PALETTE, colour_of
+from anyner.view.directions import levels, right_to_left
 from anyner.view.drawing import (
     EM,
     LABEL_SIZE,
@@ -26,7 +26,6 @@ from anyner.view.drawing import (
     lines,
     near,
     on_lines,
-    right_to_left,
     rows,
     tracks,
     visible,
@@ -120,8 +119,7 @@ def picture_lines(document: Document, width: int) -> Iterator[PictureLine]:
         text = document.text[line.start : line.end]
         backwards = right_to_left(document.text, line.start)
         runs = _runs(text, line.offsets, backwards, width)
-        lefts = _lefts(runs, line.offsets)
-        bars = [_bar(document.entities[place], line, lefts, backwards, width) for place in places]
+        bars = [_bar(document.entities[place], line, runs, backwards, width) for place in places]
         footprints = [(round(100 * min(bar[1], bar[3])), round(100 * max(bar[2], bar[4]))) for bar in bars]
         taken = rows([order[place] for place in places], footprints)
         boxes = [Box(place, document.entities[place], row, *bar) for place, row, bar in zip(places, taken, bars, strict=True)]
@@ -129,20 +127,13 @@ def picture_lines(document: Document, width: int) -> Iterator[PictureLine]:
 
 
 def _bar(
-    entity: Entity, line: Line, lefts: Sequence[float], backwards: bool, width: int
+    entity: Entity, line: Line, runs: Sequence[Run], backwards: bool, width: int
 ) -> tuple[list[tuple[float, float]], float, float, float, float]:
     """Its solid stretches, its left and right edge, and those of its label."""
-    solid = []
-    for start, end in near(entity.fragments, line.start, line.end):
-        first, last = max(start, line.start) - line.start, min(end, line.end) - line.start
-        solid += [
-            (lefts[place], lefts[place] + _pixels(line.offsets[place + 1] - line.offsets[place])) for place in range(first, last)
-        ]
-    solid = _joined(solid)
-    inside = range(max(entity.start, line.start) - line.start, min(entity.end, line.end) - line.start)
-    ends = [(lefts[place], lefts[place] + _pixels(line.offsets[place + 1] - line.offsets[place])) for place in inside]
-    if not ends:  # only white space that is not printed
-        ends = [(_pixels(line.offsets[-1]),) * 2]
+    fragments = near(entity.fragments, line.start, line.end)
+    solid = _joined([stretch for fragment in fragments for stretch in _stretches(fragment, line, runs)])
+    # Without any: only white space that is not printed.
+    ends = _stretches((entity.start, entity.end), line, runs) or [(_pixels(line.offsets[-1]),) * 2]
     left, right = min(end[0] for end in ends), max(end[1] for end in ends)
     if left == right:  # a combining mark has no width of its own
         right = left + 3
@@ -151,6 +142,20 @@ def _bar(
     label_left = right - room if backwards else left
     label_left = max(0.0, min(label_left, width - room))
     return solid, left, right, label_left, label_left + room
+
+
+def _stretches(span: Span, line: Line, runs: Sequence[Run]) -> list[tuple[float, float]]:
+    """Where the characters of a span lie on a line, in pixels: one stretch in every run."""
+    stretches = []
+    for run in runs:
+        first, last = max(span[0] - line.start, run.start), min(span[1] - line.start, run.end)
+        if first < last:
+            before = (
+                line.offsets[run.end] - line.offsets[last] if run.backwards else line.offsets[first] - line.offsets[run.start]
+            )
+            left = run.left + _pixels(before)
+            stretches.append((left, left + _pixels(line.offsets[last] - line.offsets[first])))
+    return stretches
 
 
 def _joined(spans: list[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -233,62 +238,22 @@ def _words(run: Run, line: Line, text: str, cuts: set[int], baseline: int) -> It
 
 def _runs(text: str, offsets: Sequence[int], backwards: bool, width: int) -> list[Run]:
     """The stretches of one direction, in visual order."""
-    levels = _levels(text, backwards)
+    level_of = levels(text, backwards)
     stretches: list[Span] = []
     place = 0
-    for _, group in groupby(levels):
+    for _, group in groupby(level_of):
         size = sum(1 for _ in group)
         stretches.append((place, place + size))
         place += size
-    for level in range(max(levels, default=0), 0, -1):  # rule L2 (Unicode bidi): reverse what is on this level or above
+    for level in range(max(level_of, default=0), 0, -1):  # rule L2 (Unicode bidi): reverse what is on this level or above
         turned: list[Span] = []
-        for high, together in groupby(stretches, key=lambda span: levels[span[0]] >= level):
+        for high, together in groupby(stretches, key=lambda span: level_of[span[0]] >= level):
             group_of = list(together)
             turned += reversed(group_of) if high else group_of
         stretches = turned
     x = width - _pixels(offsets[-1]) if backwards else 0.0
     runs = []
     for start, end in stretches:
-        runs.append(Run(start, end, x, levels[start] % 2 == 1))
+        runs.append(Run(start, end, x, level_of[start] % 2 == 1))
         x += _pixels(offsets[end] - offsets[start])
     return runs
-
-
-def _levels(text: str, backwards: bool) -> list[int]:
-    """The embedding level of every character, odd for right-to-left: Unicode bidi rules without explicit embeddings."""
-    base = "R" if backwards else "L"
-    kinds, strong = [], base
-    for character in text:
-        kind = unicodedata.bidirectional(character)
-        if kind in ("L", "R", "AL"):
-            strong = "L" if kind == "L" else "R"
-            kinds.append(strong)
-        elif kind in ("EN", "AN"):
-            kinds.append("L" if strong == "L" else "N")
-        elif kind == "NSM" and kinds:
-            kinds.append(kinds[-1])
-        else:
-            kinds.append("")
-    resolved: list[str] = []
-    for kind, group in groupby(kinds):
-        size, place = sum(1 for _ in group), len(resolved)
-        before = resolved[-1] if resolved else base
-        after = kinds[place + size] if place + size < len(kinds) else base
-        if kind:
-            resolved += [kind] * size
-        elif size == 1 and before == after == "N" and unicodedata.bidirectional(text[place]) in ("CS", "ES"):
-            resolved += ["N"]  # as in 1,000
-        else:
-            same = {"N": "R"}.get(before, before) == {"N": "R"}.get(after, after)
-            resolved += [{"N": "R"}.get(before, before) if same else base] * size
-    return [{"L": 2 if backwards else 0, "R": 1, "N": 2}[kind] for kind in resolved]
-
-
-def _lefts(runs: Sequence[Run], offsets: Sequence[int]) -> list[float]:
-    """The left edge of every character."""
-    lefts = [0.0] * (len(offsets) - 1)
-    for run in runs:
-        for place in range(run.start, run.end):
-            inside = offsets[run.end] - offsets[place + 1] if run.backwards else offsets[place] - offsets[run.start]
-            lefts[place] = run.left + _pixels(inside)
-    return lefts
