@@ -38,16 +38,14 @@ _LOCAL_PATH = re.compile(r"(?<![\w./:])~?/[\w.-]+/[^\s\"',:]*")
 CASINGS: dict[str, Callable[[str], str]] = {"lower": str.lower, "upper": str.upper}
 
 
-def written_by_hand(path: Path) -> tuple[Mapping[str, Any], list[Document]]:
-    """The texts of a card, and its sentences as documents."""
+def written_by_hand(path: Path) -> tuple[Mapping[str, Any], list[Document], list[Document]]:
+    """The texts of a card, its sentences, and its longer example texts; their ids are their names."""
     about = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return about, [Document(one["text"], _entities(one["text"], one["entities"])) for one in about["sentences"]]
-
-
-def texts_by_hand(path: Path) -> list[Document]:
-    """The longer example texts of a card; the id is the name of the text."""
-    listed = yaml.safe_load(path.read_text(encoding="utf-8")).get("texts", [])
-    return [Document(one["text"], _entities(one["text"], one["entities"]), id=one["name"]) for one in listed]
+    listed = (about["sentences"], about.get("texts", []))
+    sentences, texts = (
+        [Document(one["text"], _entities(one["text"], one["entities"]), id=one.get("name", "")) for one in own] for own in listed
+    )
+    return about, sentences, texts
 
 
 def _entities(text: str, listed: Iterable[tuple[str, str]]) -> tuple[Entity, ...]:
@@ -140,7 +138,7 @@ def main() -> None:
     parser.add_argument("--device", default="cpu", help="device for scoring and for the load time")
     parser.add_argument("-o", "--output", help="results file; default: benchmarks/results/bundled-NAME.json")
     arguments = parser.parse_args()
-    about, sentences = written_by_hand(HERE / "bundled" / f"{arguments.name}.yaml")
+    about, sentences, texts = written_by_hand(HERE / "bundled" / f"{arguments.name}.yaml")
     labels = {name: frozenset(listed.split(",")) for name, _, listed in (one.partition("=") for one in arguments.labels)}
     names = dict(one.split("=", 1) for one in arguments.rename)
     began_with = header("bundled")
@@ -165,7 +163,7 @@ def main() -> None:
         "load_seconds": round(time.perf_counter() - began, 2),
         "corpora": [scores(small, large, corpus, labels) for corpus in arguments.corpus],
         "sentences": compared(small, sentences),
-        "texts": compared(small, texts_by_hand(HERE / "bundled" / f"{arguments.name}.yaml")),
+        "texts": compared(small, texts),
     }
     write_text(folder / CARD, card(arguments.name, about, small, result))
     write_result(result, arguments.output or str(RESULTS / f"bundled-{arguments.name}.json"))

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from script import header, parser_of, run, write_result
-from speed import corpus_name
+from speed import corpus_name, with_neighbours
 
 import anyner
-from anyner.corpora.source_documents import neighbours_attached
 from anyner.document import Document
 from anyner.evaluation.curves import calibration_error, reliability
 from anyner.evaluation.match import Pair, pair_documents
@@ -28,11 +27,12 @@ from anyner.inference.recognizer import Recognizer
 from anyner.storage.files import METRICS
 from anyner.storage.load import find
 
+Documents = tuple[Document, ...]
 
-def measured(model: Recognizer, dev: Sequence[Document], test: Sequence[Document], precision: float) -> dict[str, Any]:
+
+def measured(model: Recognizer, dev: Documents, test: Documents, precision: float) -> dict[str, Any]:
     """Calibrations fitted on dev, and their figures on test."""
-    if context := model.config.text.context:
-        dev, test = neighbours_attached(dev, context), neighbours_attached(test, context)
+    dev, test = with_neighbours(model, dev), with_neighbours(model, test)
     calibrations = {
         "as before": None,
         "scores only": calibrated_on(model, dev, thresholds=False).calibration,

@@ -16,9 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from script import RESULTS, header, parser_of, run, write_result
 
+from anyner.bulk.chunks import Done
 from anyner.bulk.forms import Parquet
 from anyner.bulk.parts import Parts
-from anyner.bulk.workers import Done, Work
+from anyner.bulk.workers import Work
 from anyner.cli.choices import load_model
 from anyner.cli.texts import Files
 from anyner.cluster.ray import LOCAL, Actors, connected, predict_files

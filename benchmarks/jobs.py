@@ -6,9 +6,11 @@ import os
 import signal
 import subprocess
 import time
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 _TRIES = 2
 
@@ -26,6 +28,18 @@ class Job:
 class _Running:
     process: subprocess.Popen[bytes]
     started: float
+
+
+def add_limits(parser: ArgumentParser, runs: str) -> None:
+    parser.add_argument("--minutes", type=float, default=1e6, help="time limit for all trainings together")
+    parser.add_argument("--lanes", type=int, default=16, help="maximum number of trainings at once")
+    parser.add_argument("--gigabytes", type=float, default=130, help="GPU memory for all of them")
+    parser.add_argument("--runs", default=runs, help="folder of logs and models; finished trainings are kept")
+
+
+def limits_of(arguments: Namespace) -> dict[str, Any]:
+    """Keyword arguments of `run_jobs`."""
+    return {"lanes": arguments.lanes, "gigabytes": arguments.gigabytes, "seconds": 60 * arguments.minutes}
 
 
 def run_jobs(jobs: Sequence[Job], folder: Path, *, lanes: int, gigabytes: float, seconds: float) -> list[str]:

@@ -21,16 +21,16 @@ import random
 import re
 import sys
 import tempfile
-from argparse import Namespace
+from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any, Literal
 
 import torch
-from jobs import Job, run_jobs
+from jobs import Job, add_limits, limits_of, run_jobs
+from reproduce import training_of
 from results import DISCONTINUOUS, JOINING
 from script import RESULTS, header, parser_of, run, write
 from speed import with_neighbours
@@ -41,7 +41,7 @@ from anyner.corpora.reading import read_splits
 from anyner.document import Document
 from anyner.errors import AnynerError
 from anyner.evaluation.evaluate import evaluate_documents
-from anyner.storage.files import EPOCHS, RECIPE
+from anyner.storage.files import RECIPE
 from anyner.training.config import Recipe, changed
 from anyner.training.data.splits import read_data
 from anyner.training.progress import TerminalListener
@@ -191,8 +191,6 @@ def part_of(recipe: Recipe, part: Part) -> tuple[Document, ...]:
 
 def _scored(folder: Path, part: Part) -> dict[str, Any]:
     """The completed recipe, how the training went, and the scores on a part: of the model, and of its span classifier alone."""
-    epochs = [json.loads(line) for line in (folder / EPOCHS).read_text(encoding="utf-8").splitlines()]
-    best = epochs[-1] if epochs[-1]["dev_f1"] is None else max(epochs, key=lambda epoch: epoch["dev_f1"] or 0.0)
     recipe, recognizer = Recipe.read(folder / RECIPE), anyner.load(folder)
     gold = with_neighbours(recognizer, part_of(recipe, part))
     scored = {part: evaluate_documents(gold, list(recognizer.stream(gold))).to_json()}
@@ -202,13 +200,7 @@ def _scored(folder: Path, part: Part) -> dict[str, Any]:
     return {
         # paths to what the stages of `best` left become relative to a folder called model
         "recipe": json.loads(json.dumps(recipe.plain()).replace(str(folder), "model")),
-        "training_seconds": round(epochs[-1]["seconds"], 1),
-        "training_sentences_per_second": median(epoch["sentences_per_second"] for epoch in epochs),
-        "best_epoch": best["epoch"],
-        "dev_f1": best["dev_f1"],
-        "dev_discontinuous_f1": best.get("dev_discontinuous_f1"),
-        "thresholds": best["thresholds"],
-        "peak_gpu_bytes": torch.cuda.max_memory_allocated() or None,
+        **training_of(folder, recipe),
         **scored,
     }
 
@@ -219,8 +211,7 @@ def everything(arguments: Namespace) -> None:
     script = (sys.executable, "benchmarks/matrix.py", "train")
     options = ("--commit", arguments.commit, "-o", arguments.output)
     jobs = [Job(one.name, (*script, one.name, *options), gigabytes=_gigabytes(one)) for one in missing]
-    limits = {"lanes": arguments.lanes, "gigabytes": arguments.gigabytes, "seconds": 60 * arguments.minutes}
-    if left := run_jobs(jobs, Path(arguments.runs), **limits):
+    if left := run_jobs(jobs, Path(arguments.runs), **limits_of(arguments)):
         raise AnynerError(f"not done, see the logs in {arguments.runs}: {', '.join(left)}")
 
 
@@ -237,27 +228,20 @@ def show(arguments: Namespace) -> None:
 def main() -> None:
     parser = parser_of(__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    own: dict[str, ArgumentParser] = {}
     for name, work in (("train", train), ("try", attempt), ("all", everything), ("list", show)):
-        own = commands.add_parser(name, help=work.__doc__, description=work.__doc__)
-        own.set_defaults(work=work)
-        if work is show:
-            continue
-        if work is attempt:
-            own.add_argument("name", help="ARCHITECTURE-CORPUS-ENCODER-QUALITY-seedN")
-            own.add_argument("what", help="a word for what is tried, used in the name of the results file")
-            own.add_argument("--set", action="append", default=[], help="KEY=VALUE: set a key of the recipe")
-            own.add_argument("-o", "--output", default="runs/tried", help="folder of the results files")
-            continue
-        own.add_argument("--commit", required=True, help="commit of the code that is run, for the record")
-        own.add_argument("-o", "--output", default=str(RESULTS), help="folder of the results files")
-        if work is train:
-            own.add_argument("name", help="ARCHITECTURE-CORPUS-ENCODER-QUALITY-seedN")
-            own.add_argument("--keep", help="keep the model in this folder")
-            continue
-        own.add_argument("--minutes", type=float, default=1e6, help="time limit for all trainings together")
-        own.add_argument("--lanes", type=int, default=16, help="maximum number of trainings at once")
-        own.add_argument("--gigabytes", type=float, default=130, help="GPU memory for all of them")
-        own.add_argument("--runs", default="runs/matrix", help="folder of logs; finished trainings are kept")
+        own[name] = commands.add_parser(name, help=work.__doc__, description=work.__doc__)
+        own[name].set_defaults(work=work)
+    for name in ("train", "try"):
+        own[name].add_argument("name", help="ARCHITECTURE-CORPUS-ENCODER-QUALITY-seedN")
+    for name in ("train", "all"):
+        own[name].add_argument("--commit", required=True, help="commit of the code that is run, for the record")
+        own[name].add_argument("-o", "--output", default=str(RESULTS), help="folder of the results files")
+    own["train"].add_argument("--keep", help="keep the model in this folder")
+    own["try"].add_argument("what", help="a word for what is tried, used in the name of the results file")
+    own["try"].add_argument("--set", action="append", default=[], help="KEY=VALUE: set a key of the recipe")
+    own["try"].add_argument("-o", "--output", default="runs/tried", help="folder of the results files")
+    add_limits(own["all"], "runs/matrix")
     arguments = parser.parse_args()
     arguments.work(arguments)
 

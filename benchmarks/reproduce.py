@@ -25,7 +25,7 @@ from statistics import median
 from typing import Any
 
 import torch
-from jobs import Job, log, run_jobs
+from jobs import Job, add_limits, limits_of, log, run_jobs
 from results import CORPORA, DISCONTINUOUS, JOINING, name_of
 from script import RESULTS, add_plugins, header, import_plugins, parser_of, run, write
 from speed import Entrant, speeds, with_neighbours
@@ -135,22 +135,33 @@ def _has_keys(saved: Any, wanted: Any) -> bool:
 def scored(folder: Path, documents: Sequence[Document] | None) -> dict[str, Any]:
     """How a model folder was trained and, unless there are no `documents`, its scores on them."""
     recipe = Recipe.read(folder / RECIPE)
-    epochs = [json.loads(line) for line in (folder / EPOCHS).read_text(encoding="utf-8").splitlines()]
-    best = epochs[-1] if recipe.refit is not None else max(epochs, key=lambda epoch: epoch["dev_f1"] or 0.0)
     result = {
         **header("accuracy"),
         "recipe": recipe.plain(),
         "seed": recipe.training.seed,
+        "epochs": len(epochs_of(folder)),
+        **training_of(folder, recipe),
+    }
+    return result if documents is None else {**result, **_on_test(anyner.load(folder), tuple(documents))}
+
+
+def epochs_of(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / EPOCHS).read_text(encoding="utf-8").splitlines()]
+
+
+def training_of(folder: Path, recipe: Recipe) -> dict[str, Any]:
+    """How the training of a model folder went."""
+    epochs = epochs_of(folder)
+    best = epochs[-1] if recipe.refit is not None else max(epochs, key=lambda epoch: epoch["dev_f1"] or 0.0)
+    return {
         "training_seconds": round(epochs[-1]["seconds"], 1),
         "training_sentences_per_second": median(epoch["sentences_per_second"] for epoch in epochs),
-        "epochs": len(epochs),
         "best_epoch": best["epoch"],
         "dev_f1": best["dev_f1"],
         "dev_discontinuous_f1": best.get("dev_discontinuous_f1"),
         "thresholds": best["thresholds"],
         "peak_gpu_bytes": torch.cuda.max_memory_allocated() or None,  # None if another process trained it
     }
-    return result if documents is None else {**result, **_on_test(anyner.load(folder), tuple(documents))}
 
 
 def _on_test(recognizer: Recognizer, documents: tuple[Document, ...]) -> dict[str, Any]:
@@ -171,12 +182,11 @@ def _on_test(recognizer: Recognizer, documents: tuple[Document, ...]) -> dict[st
 def speed(arguments: Namespace) -> None:
     """Train a model for each cell, then time all of them in turn, with nothing else running."""
     asked, folder = {cell.name: cell for cell in cells(arguments)}, Path(arguments.runs) / "speed"
-    limits = {"lanes": arguments.lanes, "gigabytes": arguments.gigabytes, "seconds": 60 * arguments.minutes}
-    missing = run_jobs([cell.job(folder) for cell in asked.values()], folder / "logs", **limits)
+    missing = run_jobs([cell.job(folder) for cell in asked.values()], folder / "logs", **limits_of(arguments))
     ready = [name for name in asked if name not in missing]
     entrants = [_entrant(folder / name, asked[name]) for name in ready]
     for name, measured in zip(ready, speeds(entrants, arguments.repeats), strict=True):
-        epochs = [json.loads(line) for line in (folder / name / EPOCHS).read_text(encoding="utf-8").splitlines()]
+        epochs = epochs_of(folder / name)
         trained_for = {"epochs": len(epochs), "dev_f1": max(epoch["dev_f1"] or 0.0 for epoch in epochs)}
         known = {"preset": "contiguous"} if asked[name].contiguous else {}
         write({**measured, **known, "trained_for": trained_for}, Path(arguments.output) / f"speed-{name}.json")
@@ -206,13 +216,10 @@ def _add_train(parser: ArgumentParser) -> None:
     add_plugins(parser)
 
 
-def _add_limits(parser: ArgumentParser) -> None:
+def _add_speed(parser: ArgumentParser) -> None:
     parser.add_argument("results", nargs="*", metavar="NAME", help="ARCHITECTURE-CORPUS-ENCODER; default: all of the tables")
     parser.add_argument("--encoder", help="only this encoder; default: all of the tables")
-    parser.add_argument("--minutes", type=float, default=1e6, help="time limit for all trainings together")
-    parser.add_argument("--lanes", type=int, default=16, help="maximum number of trainings at once")
-    parser.add_argument("--gigabytes", type=float, default=130, help="GPU memory for all of them")
-    parser.add_argument("--runs", default="runs/reproduce", help="folder of logs and models; finished trainings are kept")
+    add_limits(parser, "runs/reproduce")
     parser.add_argument("--repeats", type=int, default=5, help="runs of each timing; the fastest counts")
     parser.add_argument("-o", "--output", default=str(RESULTS), help="folder of the results files")
 
@@ -220,7 +227,7 @@ def _add_limits(parser: ArgumentParser) -> None:
 def main() -> None:
     parser = parser_of(__doc__)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, work, add in (("speed", speed, _add_limits), ("train", train, _add_train)):
+    for name, work, add in (("speed", speed, _add_speed), ("train", train, _add_train)):
         own = commands.add_parser(name, help=work.__doc__, description=work.__doc__)
         own.set_defaults(work=work)
         add(own)

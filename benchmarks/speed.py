@@ -93,7 +93,7 @@ def _seconds(work: Callable[[], object], clock: str) -> float:
 
 def _works(entrant: Entrant) -> list[Callable[[], object]]:
     """What is timed: encoding, encoding to proposals, tokenising and encoding, documents to documents."""
-    recognizer, tokens = entrant.recognizer, _batch_tokens(entrant)
+    recognizer, tokens = entrant.recognizer, entrant.batch_tokens or entrant.recognizer.batch_tokens
     documents = with_neighbours(recognizer, entrant.documents)
     model, decoding, draw = recognizer.model.eval(), recognizer.decoding(), recognizer.runtime.draw
     device, precision = recognizer.runtime.device, recognizer.runtime.precision
@@ -129,7 +129,7 @@ def _result(
         "encoder": Path(config.encoder.source).name,
         "corpus": entrant.corpus,
         "documents": number,
-        "batch_tokens": _batch_tokens(entrant),
+        "batch_tokens": entrant.batch_tokens or entrant.recognizer.batch_tokens,
         "device_ratio_batch_tokens": DEVICE_TOKENS,
         "device_ratio": round(to_proposals / encoder_alone, 3),
         "end_to_end_sentences_per_second": round(number / end_to_end, 1),
@@ -166,10 +166,6 @@ def _at_once(recognizer: Recognizer, documents: Sequence[Document]) -> list[Docu
 
 def _one_by_one(recognizer: Recognizer, documents: Sequence[Document]) -> list[Document]:
     return [recognizer.predict(document) for document in documents]
-
-
-def _batch_tokens(entrant: Entrant) -> int:
-    return entrant.recognizer.batch_tokens if entrant.batch_tokens is None else entrant.batch_tokens
 
 
 def corpus_name(path: Path) -> str:

@@ -10,19 +10,20 @@ which the last is scored; dev is not used. It is for flat entities: of two that 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from script import header, parser_of, run, write_result
-from transformers import AutoModelForTokenClassification, AutoTokenizer
+from transformers import AutoModelForTokenClassification, AutoTokenizer, DataCollatorForTokenClassification
 
 from anyner.corpora.reading import read_splits
 from anyner.corpora.wordform import entities_in_words
 from anyner.document import Document, Entity
 from anyner.evaluation.evaluate import evaluate_documents
 
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 BATCH, RATE, EPOCHS, MOST_PIECES = 8, 1e-4, 15, 500
 IGNORED = -100
 """Tag of pieces that the loss ignores."""
@@ -51,33 +52,62 @@ def entities_of(document: Document, tags: Sequence[str]) -> list[Entity]:
 
 
 def encoded(
-    documents: Sequence[Document], tokenizer: Any, number: dict[str, int]
-) -> list[tuple[list[int], list[int], list[int]]]:
-    """Pieces, their tags, and the word that each piece begins, or -1."""
-    rows = []
+    documents: Sequence[Document], tokenizer: Any, number: Mapping[str, int]
+) -> tuple[list[dict[str, list[int]]], list[list[int]]]:
+    """Pieces and their tags for each document, and the word that each piece begins, or -1."""
+    rows, begun = [], []
     for document in documents:
         words = [document.text[start:end] for start, end in document.words or ()]
         coded, tags = tokenizer(words, is_split_into_words=True, truncation=True, max_length=MOST_PIECES), tags_of(document)
         own, places = coded.word_ids(), list[int]()
         for piece, word in enumerate(own):
             places.append(-1 if word is None or (piece and own[piece - 1] == word) else word)
-        rows.append((coded["input_ids"], [IGNORED if word < 0 else number[tags[word]] for word in places], places))
-    return rows
+        rows.append({"input_ids": coded["input_ids"], "labels": [IGNORED if w < 0 else number[tags[w]] for w in places]})
+        begun.append(places)
+    return rows, begun
 
 
-def batches(
-    rows: Sequence[Any], order: Sequence[int], pad: int, device: str
-) -> Iterator[tuple[list[int], dict[str, torch.Tensor]]]:
+def trained(encoder: str, documents: Sequence[Document], names: Sequence[str], seed: int) -> tuple[Any, Any]:
+    """The tokenizer, and a model fine-tuned on the documents."""
+    torch.manual_seed(seed)
+    tokenizer, shuffled = AutoTokenizer.from_pretrained(encoder), random.Random(seed)
+    model = AutoModelForTokenClassification.from_pretrained(encoder, num_labels=len(names)).to(DEVICE)
+    rows, _ = encoded(documents, tokenizer, {name: place for place, name in enumerate(names)})
+    padded = DataCollatorForTokenClassification(tokenizer)
+    steps = EPOCHS * -(-len(rows) // BATCH)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, 10 * (step + 1) / steps) * (1 - step / steps))
+    model.train()
+    for _ in range(EPOCHS):
+        order = shuffled.sample(range(len(rows)), len(rows))
+        for start in range(0, len(order), BATCH):
+            batch = padded([rows[place] for place in order[start : start + BATCH]])
+            model(**batch.to(DEVICE)).loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            optimizer.zero_grad()
+            schedule.step()
+    return tokenizer, model.eval()
+
+
+@torch.inference_mode()
+def predicted(tokenizer: Any, model: Any, documents: Sequence[Document], names: Sequence[str]) -> list[Document]:
+    """The documents with the entities that the model finds."""
+    bare = [document.with_entities(()) for document in documents]
+    rows, begun = encoded(bare, tokenizer, {"O": 0})
+    found = list(bare)
+    order = sorted(range(len(rows)), key=lambda place: len(rows[place]["input_ids"]))
     for start in range(0, len(order), BATCH):
         own = order[start : start + BATCH]
-        size = max(len(rows[place][0]) for place in own)
-        pieces, tags = torch.full((len(own), size), pad), torch.full((len(own), size), IGNORED)
-        mask = torch.zeros(len(own), size, dtype=torch.long)
-        for row, place in enumerate(own):
-            count = len(rows[place][0])
-            pieces[row, :count], tags[row, :count] = torch.tensor(rows[place][0]), torch.tensor(rows[place][1])
-            mask[row, :count] = 1
-        yield list(own), {"input_ids": pieces.to(device), "attention_mask": mask.to(device), "labels": tags.to(device)}
+        batch = tokenizer.pad([{"input_ids": rows[place]["input_ids"]} for place in own], return_tensors="pt")
+        best = model(**batch.to(DEVICE)).logits.argmax(-1).tolist()
+        for place, numbers in zip(own, best, strict=True):
+            tags = ["O"] * len(bare[place].words or ())
+            for word, number in zip(begun[place], numbers, strict=False):
+                if word >= 0:
+                    tags[word] = names[number]
+            found[place] = bare[place].with_entities(entities_of(bare[place], tags))
+    return found
 
 
 def main() -> None:
@@ -88,45 +118,14 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("-o", "--output")
     arguments = parser.parse_args()
-    device = "cuda" if torch.cuda.is_available() else "cpu"
     splits = read_splits(str(arguments.corpus))
     train, test = list(splits.train or ()), list(splits.test or ())
-    torch.manual_seed(arguments.seed)
     if arguments.sentences:
         train = random.Random(arguments.seed).sample(train, arguments.sentences)
-    known = sorted({entity.label for document in train for entity in document.entities})
-    names = ["O", *(f"{kind}-{label}" for label in known for kind in "BI")]
-    number = {name: place for place, name in enumerate(names)}
-    tokenizer = AutoTokenizer.from_pretrained(arguments.encoder)
-    model = AutoModelForTokenClassification.from_pretrained(arguments.encoder, num_labels=len(names)).to(device)
-    rows, pad, shuffled = encoded(train, tokenizer, number), tokenizer.pad_token_id or 0, random.Random(arguments.seed)
-    steps = EPOCHS * -(-len(rows) // BATCH)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.01)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: min(1.0, 10 * (step + 1) / steps) * (1 - step / steps))
-    model.train()
-    for _ in range(EPOCHS):
-        order = shuffled.sample(range(len(rows)), len(rows))
-        for _, batch in batches(rows, order, pad, device):
-            model(**batch).loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-            optimizer.step()
-            optimizer.zero_grad()
-            schedule.step()
-    model.eval()
-    bare = [document.with_entities(()) for document in test]
-    test_rows = encoded(bare, tokenizer, number)
-    order = sorted(range(len(test_rows)), key=lambda place: len(test_rows[place][0]))
-    found: list[Document | None] = [None] * len(test)
-    for own, batch in batches(test_rows, order, pad, device):
-        with torch.inference_mode():
-            best = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"]).logits.argmax(-1).tolist()
-        for place, numbers in zip(own, best, strict=True):
-            tags = ["O"] * len(test[place].words or ())
-            for word, predicted in zip(test_rows[place][2], numbers, strict=False):
-                if word >= 0:
-                    tags[word] = names[predicted]
-            found[place] = bare[place].with_entities(entities_of(bare[place], tags))
-    scores = evaluate_documents(tuple(test), [document for document in found if document is not None])
+    labels = sorted({entity.label for document in train for entity in document.entities})
+    names = ["O", *(f"{kind}-{label}" for label in labels for kind in "BI")]
+    tokenizer, model = trained(arguments.encoder, train, names, arguments.seed)
+    scores = evaluate_documents(test, predicted(tokenizer, model, test, names))
     result = {
         **header("token_classifier"),
         "corpus": arguments.corpus.name,

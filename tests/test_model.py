@@ -29,14 +29,14 @@ def model_and_batch() -> tuple[NerModel, Batch]:
     model = NerModel(encoder, Head(Config(width=4), ("A", "B"), encoder)).eval()
     windows = [next(windows_of(Document(text), i, TextConfig(), 60, vocabulary.cut)) for i, text in enumerate(TEXTS)]
     gold = [WordEntity("B", ((1, 2),))]
-    examples = [Example.of(window, gold, model.labels, None) for window in windows]
+    examples = [Example.of(window, gold, model.head.labels, None) for window in windows]
     return model, training_batch(examples, vocabulary.frame)
 
 
 def test_proposals_are_the_heads_of_the_encoders_states() -> None:
     model, batch = model_and_batch()
     config = model.head.config
-    decoding = Decoding(tuple(model.labels), {"score": 0.005}, "all", config, Options())
+    decoding = Decoding(model.head.labels, {"score": 0.005}, "all", config, Options())
     with torch.inference_mode():
         found = model.propose(batch, decoding, Draw(0)).on_host()
         expected = model.head.propose(model.encoder(batch), decoding, Draw(0)).on_host()
@@ -49,4 +49,4 @@ def test_the_head_keeps_no_weights_of_the_encoder() -> None:
     model, _ = model_and_batch()
     encoders = {id(parameter) for parameter in model.encoder.parameters()}
     assert not encoders & {id(parameter) for parameter in model.head.parameters()}
-    assert model.labels == ("A", "B")
+    assert model.head.labels == ("A", "B")

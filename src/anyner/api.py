@@ -80,7 +80,8 @@ def _check_installed() -> None:
 def _add_graph(folder: Path, listener: Listener | None) -> None:
     """Exports a trained model. A failure is only noted: the model still runs in torch."""
     try:
-        from anyner.training.graph import add_checked_graph, dev_documents
+        from anyner.export.parity import add_checked_graph
+        from anyner.training.data.splits import dev_documents
 
         parity = add_checked_graph(folder, dev_documents(folder, _CHECKED))
         entities = counted(parity.entities, "entity", "entities")

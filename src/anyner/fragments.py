@@ -9,8 +9,6 @@ from anyner.errors import InvalidInputError
 
 Fragment = tuple[int, int]
 Fragments = tuple[Fragment, ...]
-MOST_FRAGMENTS = 32
-"""Maximum number of fragments that a model pairs in one window; it keeps the best."""
 
 
 def canonical_fragments(fragments: Iterable[tuple[int, int]]) -> Fragments:

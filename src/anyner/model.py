@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from torch import nn
 
 from anyner.architectures.base import Head, Losses, Proposals
-from anyner.architectures.decode import HostProposals, decode_spans
 from anyner.architectures.draw import Draw
 from anyner.architectures.settings import Decoding
 from anyner.architectures.spans import propose_spans
 from anyner.encoding.batch import Batch
 from anyner.encoding.encoder import Encoder
-from anyner.text.align import WordEntity
 
 
 class NerModel(nn.Module):
@@ -23,10 +19,6 @@ class NerModel(nn.Module):
         super().__init__()
         self.encoder = encoder
         self.head = head
-
-    @property
-    def labels(self) -> Sequence[str]:
-        return self.head.labels
 
     @property
     def embedding(self) -> str | None:
@@ -44,8 +36,3 @@ class NerModel(nn.Module):
         if decoding.span_classifier_alone:
             return propose_spans(self.head, states, decoding)
         return self.head.propose(states, decoding, draw)
-
-    def decode(self, proposals: HostProposals, sentences: int, decoding: Decoding) -> list[list[WordEntity]]:
-        """The entities of each sentence of a batch, from its proposals on the host."""
-        decode = decode_spans if decoding.span_classifier_alone else self.head.decode
-        return decode(proposals, sentences, decoding)

@@ -39,9 +39,9 @@ class Settings(BaseModel):
         return type(self).of({**self.model_dump(), **changes}, where) if changes else self
 
 
-def recorded(default: Any = None, **limits: Any) -> Any:
+def recorded(**limits: Any) -> Any:
     """A field that is not a setting: training determines its value and the model stores it. A recipe cannot set it."""
-    return Field(default=default, json_schema_extra={"recorded": True}, **limits)
+    return Field(default=None, json_schema_extra={"recorded": True}, **limits)
 
 
 def by_rule(default: Any, **limits: Any) -> Any:

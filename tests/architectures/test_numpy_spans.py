@@ -9,10 +9,11 @@ import pytest
 import torch
 from head_batches import LABELS, WIDTH, states_of
 
-from anyner.architectures import numpy_spans
-from anyner.architectures.numpy_spans import Floats, Integers, fragment_pairs
+from anyner.architectures.biaffine.config import Config
+from anyner.architectures.biaffine.numpy_head import NumpyHead
+from anyner.architectures.numpy_head import Array, Arrays
+from anyner.architectures.numpy_spans import MOST_FRAGMENTS, Floats, Integers, fragment_pairs
 from anyner.architectures.spans import SpanProposals
-from anyner.fragments import MOST_FRAGMENTS
 from anyner.layers.fragments import FragmentPairs
 
 C = len(LABELS)
@@ -51,9 +52,14 @@ def test_both_runtimes_score_every_pair_by_the_words_of_its_sentence(number: int
     place, score = spans(number)
     layer, states = FragmentPairs(WIDTH, 16, C, dropout=0.0).eval(), states_of(LENGTHS)
     with_torch = SpanProposals.of(layer, states, torch.from_numpy(place), torch.from_numpy(score))
-    in_numpy = numpy_spans.FragmentPairs(C, lambda pairs: layer(states.words, torch.from_numpy(pairs)).numpy())
-    pairs, probability = in_numpy.proposed(place, score)
-    assert with_torch.pair.tolist() == pairs.tolist()
+
+    def run(step: str, inputs: Arrays) -> dict[str, Array]:
+        assert step == "pairs"
+        return {"logits": layer(*(torch.from_numpy(inputs[name]) for name in ("words", "pairs"))).numpy()}
+
+    in_numpy = NumpyHead(Config(fragments=True), LABELS, run).span_proposals({"words": states.words.numpy()}, place, score)
+    probability = in_numpy["pair_score"]
+    assert with_torch.pair.tolist() == in_numpy["pair"].tolist()
     assert with_torch.pair_score.numpy() == pytest.approx(probability, abs=1e-6)
     assert number < 400 or bool(((probability > 0) & (probability < 1)).all())
 

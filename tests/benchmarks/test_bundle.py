@@ -37,7 +37,7 @@ def bundle(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 @pytest.mark.parametrize("name", ["general-en", "biomed-en"])
 def test_twenty_sentences_were_written_for_each_model(bundle: ModuleType, name: str) -> None:
-    about, documents = bundle.written_by_hand(ROOT / "benchmarks/bundled" / f"{name}.yaml")
+    about, documents, _ = bundle.written_by_hand(ROOT / "benchmarks/bundled" / f"{name}.yaml")
     assert len({document.text for document in documents}) == 20
     assert any(not document.entities for document in documents)
     assert {"about", "encoder", "chosen", "data", "limits"} < about.keys()
@@ -46,7 +46,7 @@ def test_twenty_sentences_were_written_for_each_model(bundle: ModuleType, name: 
 
 def test_an_entity_listed_twice_gets_two_occurrences(bundle: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "tiny.yaml").write_text(ABOUT, encoding="utf-8")
-    (note,) = bundle.texts_by_hand(tmp_path / "tiny.yaml")
+    _, _, (note,) = bundle.written_by_hand(tmp_path / "tiny.yaml")
     assert note.id == "a note" and [entity.fragments for entity in note.entities] == [((0, 4),), ((13, 25),), ((13, 17),)]
 
 

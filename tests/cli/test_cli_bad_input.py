@@ -1,5 +1,6 @@
 """Any input gives a result or a one-line error; never a traceback, never half a file."""
 
+import gzip
 import json
 import os
 import pickle
@@ -138,13 +139,30 @@ def test_not_utf_8(tiny_model: Path, tmp_path: Path) -> None:
     by_line = anyner_command("predict", "-i", file, "-m", tiny_model, "--lines", "--format", "jsonl")
     assert by_line.code == 0 and by_line.out.count("\n") == 1
     assert "latin.txt:2: not UTF-8 text (byte 0xef) (dropped)" in by_line.err
-    for lines in ([], ["--lines"]):
-        anyner_command("predict", "-", "-m", tiny_model, *lines, stdin=b"ok\n\xff").assert_one_line("standard input:2: not UTF-8")
+    for text in (["-"], ["-i", "-"]):
+        whole = anyner_command("predict", *text, "-m", tiny_model, stdin=b"ok\n\xff")
+        whole.assert_one_line("standard input:2: not UTF-8 text (byte 0xff) (dropped); nothing else could be read")
+        of_stdin = anyner_command("predict", *text, "-m", tiny_model, "--lines", "--format", "jsonl", stdin=b"ok\n\xff\nfine\n")
+        assert of_stdin.code == 0
+        assert [json.loads(line)["id"] for line in of_stdin.out.splitlines()] == ["1", "3"]
+        assert "standard input:2: not UTF-8 text (byte 0xff) (dropped)" in of_stdin.err
     corpus = tmp_path / "latin.jsonl"
     corpus.write_bytes(b'{"text": "na\xefve", "entities": []}\n')
     for command in (["evaluate", tiny_model, corpus], ["inspect", corpus], ["convert", corpus, tmp_path / "out.jsonl"]):
         anyner_command(*command).assert_one_line("latin.jsonl:1: not UTF-8")
     assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_a_cut_off_archive_loses_no_line_before_the_cut(tiny_model: Path, tmp_path: Path) -> None:
+    lines = "".join(f"line {number} {number * 7919 % 1000}\n" for number in range(300))
+    (tmp_path / "cut.txt.gz").write_bytes(gzip.compress(lines.encode())[:-12])
+    (tmp_path / "more.txt").write_text("fine")
+    answer = anyner_command(
+        "predict", "-i", tmp_path / "cut.txt.gz", "-i", tmp_path / "more.txt", "--lines", "-m", tiny_model, "--format", "jsonl"
+    )
+    *found, last = [json.loads(line)["text"] for line in answer.out.splitlines()]
+    assert last == "fine" and len(found) > 250 and found == lines.splitlines()[: len(found)]
+    assert f"cut.txt.gz:{len(found) + 1}: cannot be read further: the compressed file is cut off here" in answer.err
 
 
 def test_an_argument_that_is_not_utf_8(tiny_model: Path) -> None:

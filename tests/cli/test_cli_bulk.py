@@ -112,11 +112,15 @@ def test_one_file_of_several_that_cannot_be_read_does_not_end_the_run(tiny_model
     for output in (["-o", tmp_path / "out.jsonl"], ["--format", "jsonl"]):
         answer = anyner_command("predict", "-i", folder, "--lines", "-m", tiny_model, *output)
         lines = answer.out.splitlines() or (tmp_path / "out.jsonl").read_text().splitlines()
-        assert answer.code == 0 and [json.loads(line)["id"] for line in lines] == ["a-1", "z-1"]
-        assert "4 problems while reading (4 dropped)" in answer.err and all(f"{folder / name}: " in answer.err for name in bad)
+        ids = [json.loads(line)["id"] for line in lines]
+        assert answer.code == 0 and (ids[0], ids[-1]) == ("a-1", "z-1")
+        assert ids[1:-1] == [f"b-{number}" for number in range(1, len(ids) - 1)]  # the lines before the cut
+        assert f"{folder / 'b.txt.gz'}:{len(ids) - 1}: cannot be read further" in answer.err
+        assert "4 problems while reading (4 dropped)" in answer.err
+        assert all(f"{folder / name}: " in answer.err for name in bad if name != "b.txt.gz")
     assert not (tmp_path / "out.jsonl.parts").exists()
     alone = anyner_command("predict", "-i", folder / "b.txt.gz", "-m", tiny_model, "-o", tmp_path / "none.jsonl")
-    alone.assert_one_line("b.txt.gz: cannot be read")
+    alone.assert_one_line(f"b.txt.gz:{len(ids) - 1}: cannot be read further")
 
 
 def test_tables_are_checked_before_anything_is_predicted(tiny_model: Path, tmp_path: Path) -> None:

@@ -10,29 +10,29 @@ import pytest
 from command_line import anyner_command
 
 import anyner
+from anyner.export import parity
 from anyner.export.int8 import remove_int8
 from anyner.storage.bundled import bundled_folder
 from anyner.storage.graph import graph_of
-from anyner.training import graph
 
 
 def test_a_graph_stays_only_if_it_gives_the_same_entities(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = bundled_folder("general-en")
     assert source is not None
     folder = Path(shutil.copytree(source, tmp_path / "model"))
-    monkeypatch.setattr(graph, "add_graph", lambda *_: remove_int8(folder))  # there is one already
+    monkeypatch.setattr(parity, "add_graph", lambda *_: remove_int8(folder))  # there is one already
     done = anyner_command("export", folder, "--corpus", "synthetic:contiguous:test", "--most", 2)
     assert done.code == 0, done.err
     assert "in 2 documents, scores within" in done.err and "removed the int8 graph" in done.err
     assert json.loads((folder / "parity.json").read_text(encoding="utf-8"))["differing"] == 0
     assert not hasattr(anyner.load(folder, device="cpu").runtime, "model")
 
-    compared = graph.compared
+    compared = parity.compared
 
     def other(*given: Any) -> Any:
         return replace(compared(*given), differing=3)
 
-    monkeypatch.setattr(graph, "compared", other)
+    monkeypatch.setattr(parity, "compared", other)
     failed = anyner_command("export", folder, "--corpus", "synthetic:contiguous:test", "--most", 2)
     failed.assert_one_line("the graph and torch disagree", "3 entities differ")
     assert graph_of(folder) is None

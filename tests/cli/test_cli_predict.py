@@ -1,4 +1,5 @@
 import json
+import lzma
 from pathlib import Path
 
 import pytest
@@ -129,14 +130,16 @@ def test_brat_folder(tiny_model: Path, tmp_path: Path) -> None:
 
 
 def test_a_failure_leaves_no_half_written_file(tiny_model: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out.jsonl"
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "cut.txt.xz").write_bytes(lzma.compress(b"a b\n" * 2000)[:-4])
+    out = tmp_path / "out.html"
     out.write_text("old\n")
     answer = anyner_command(
-        "predict", "-", "--lines", "-m", tiny_model, "-o", out, "--batch-tokens", 64, stdin=b"a b\n" * 2000 + b"\xff\n"
+        "predict", "-i", tmp_path / "in" / "cut.txt.xz", "--lines", "-m", tiny_model, "-o", out, "--batch-tokens", 64
     )
-    answer.assert_one_line("standard input:2001: not UTF-8 text (byte 0xff)")
+    answer.assert_one_line("cut.txt.xz:2001: cannot be read further: the compressed file is cut off here")
     assert out.read_text() == "old\n"
-    assert [path.name for path in tmp_path.iterdir()] == ["out.jsonl"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in", "out.html"]
 
 
 def test_a_folder_in_place_of_the_output_file_is_told_before_the_model_is_loaded(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """`anyner pretrain`: writes a folder that training can start from; errors are one line."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,15 @@ def test_a_training_starts_from_the_folder(tmp_path: Path) -> None:
     assert "epoch 2: loss" in answer.err and "of masked pieces predicted" in answer.out
     trained = anyner_command("train", RECIPE, "-o", tmp_path / "model", *sets(f"encoder.source={tmp_path / 'encoder'}"))
     assert trained.code == 0, trained
+
+
+def test_a_single_long_document_is_enough(tmp_path: Path) -> None:
+    (tmp_path / "train.jsonl").write_text(json.dumps({"text": "pain in the left hip and knee " * 100}))
+    recipe = tmp_path / "recipe.yaml"
+    recipe.write_text(f"data: {{folder: {tmp_path}}}\nencoder: {{source: from_scratch}}\n")
+    answer = anyner_command("pretrain", recipe, "-o", tmp_path / "encoder", "--epochs", "1")
+    assert answer.code == 0, answer
+    assert "700 words" in answer.out
 
 
 @pytest.mark.parametrize(

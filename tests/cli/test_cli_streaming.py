@@ -98,7 +98,7 @@ class Pipe:
 
 def test_a_stream_pauses_only_where_nothing_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     pipe = Pipe(monkeypatch)
-    items = documents_of("-", Files([]), lines=True)
+    items = documents_of("-", Files([], lines=True))
     pipe.write(b"\xef\xbb\xbfone\r\ntwo\n\nfo")
     assert [next(items) for _ in range(4)] == [Document("one", id="1"), Document("two", id="2"), Document("", id="3"), FLUSH]
     pipe.write(b"ur\nfi")
@@ -114,7 +114,7 @@ def test_a_file_and_other_commands_see_no_pauses(tmp_path: Path, monkeypatch: py
     path.write_bytes(b"\n".join(b"%d" % number for number in range(50_000)))
     with path.open(encoding="utf-8") as file:
         monkeypatch.setattr(sys, "stdin", file)
-        items = list(documents_of("-", Files([]), lines=True))
+        items = list(documents_of("-", Files([], lines=True)))
     assert [item.text for item in items if not isinstance(item, Flush)] == [str(number) for number in range(50_000)]
     assert FLUSH not in items
     pipe = Pipe(monkeypatch)

@@ -18,10 +18,10 @@ import pytest
 from command_line import anyner_command
 
 import anyner
-from anyner.bulk.chunks import Chunk, chunks_of
+from anyner.bulk.chunks import Chunk, Done, chunks_of
 from anyner.bulk.forms import JsonLines, with_entities
 from anyner.bulk.parts import Parts
-from anyner.bulk.workers import Done, Work, in_this_process
+from anyner.bulk.workers import Work, in_this_process
 from anyner.cluster.ray import Actors, ChunkPredictor, RowPredictor, _one_line, _steps, connected, predict
 from anyner.corpora.corpus import Problem
 from anyner.corpora.synthetic import synthetic

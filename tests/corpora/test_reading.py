@@ -39,8 +39,10 @@ def test_missing_unknown_and_unrecognised(tmp_path: Path) -> None:
     assert "not in a known format" in _message(prose)
     assert NAMES in _message(prose)
     assert _message(empty) == f"{empty}: is empty: remove it, or put documents into it"
-    prose.write_text('[{"text": "Pain now", "entities": []}]')
-    assert "in a JSON list, write one document per line instead (jsonl)" in _message(prose)
+    prose.write_text('[{"words": "Pain now", "labels": []}]')
+    assert 'is a list of objects with the keys labels, words: expected "text" or "tokens" in each (jsonl)' in _message(prose)
+    prose.write_bytes('{"text": "Pain now"}'.encode("utf-16-le"))
+    assert "is binary, or UTF-16 without a byte order mark: save it as UTF-8 text" in _message(prose)
     assert read(empty, "jsonl").documents == ()
 
 
@@ -98,6 +100,28 @@ def test_packed_files_marks_and_carriage_returns(tmp_path: Path, name: str) -> N
 def test_a_damaged_packed_file(tmp_path: Path, packed: bytes) -> None:
     (tmp_path / "x.gz").write_bytes(packed)
     assert "cannot be read" in _message(tmp_path / "x.gz")
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress], ids=["gz", "xz"])
+def test_a_damaged_further_part_of_a_packed_file(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    path = tmp_path / "x.jsonl"
+    first, second = pack(b'{"text": "a"}\n' * 3), pack(b'{"text": "b"}\n')
+    path.write_bytes(first + bytes(4) + second)
+    assert len(read(path)) == 4
+    path.write_bytes(first + b"?" + second[1:])
+    assert f"{path}:4: cannot be read further: the compressed file is damaged here or before" in _message(path)
+
+
+def test_utf16_with_a_byte_order_mark(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    lines = '{"text": "😀 é"}\r\n{"text": "b\u2028c"}\n'
+    for content in (lines.encode("utf-16"), b"\xfe\xff" + lines.encode("utf-16-be"), gzip.compress(lines.encode("utf-16"))):
+        path.write_bytes(content)
+        assert [document.text for document in read(path)] == ["😀 é", "b\u2028c"]
+    path.write_bytes(lines.encode("utf-16")[:-1])
+    assert "ends inside a UTF-16 character" in _message(path)
+    path.write_bytes(b"\xff\xfe" + 'x\n"\ud800"'.encode("utf-16-le", "surrogatepass"))
+    assert f"{path}:2: not UTF-8 text (byte 0xed)" in _message(path, "conll")
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, partial(lzma.compress, preset=0)], ids=["gz", "xz"])

@@ -18,12 +18,11 @@ from anyner.document import Document, Entity
 from anyner.errors import AnynerError
 from anyner.export import int8, parity
 from anyner.export.int8 import add_int8, remove_int8
-from anyner.export.parity import Parity, compared_int8
+from anyner.export.parity import Parity, add_checked_int8, compared_int8
 from anyner.inference.onnx_runtime import Sessions
 from anyner.storage.graph import INDEX, INT8, graph_of
 from anyner.storage.save import save
 from anyner.storage.weights import INT8_COLUMNS, Weights
-from anyner.training import graph as training_graph
 
 TEXTS = [
     "Angela Merkel met executives of Siemens in Munich, and later of IBM in New York.",
@@ -97,7 +96,7 @@ def test_it_is_added_checked_and_removed(copied: Path) -> None:
     with pytest.raises(AnynerError, match=r"no graph in int8: run anyner export .* --int8"):
         anyner.load(copied, runtime="int8")
     documents = synthetic(12, contiguous=True).documents
-    found = training_graph.add_checked_int8(copied, FOUND, documents)
+    found = add_checked_int8(copied, FOUND, documents)
     assert found.holds and found.documents == 12 and found.f1 > 0.5
     assert json.loads((copied / "parity.json").read_text(encoding="utf-8"))["int8"]["f1"] == found.f1
     assert anyner.load(copied, runtime="int8").predict(documents[0].text).entities
@@ -112,7 +111,7 @@ def test_it_is_added_checked_and_removed(copied: Path) -> None:
 def test_it_does_not_stay_where_it_costs_too_much(copied: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parity, "MOST_LOST", -1.0)
     with pytest.raises(AnynerError, match="no int8 graph: it loses more than"):
-        training_graph.add_checked_int8(copied, FOUND, synthetic(4, contiguous=True).documents)
+        add_checked_int8(copied, FOUND, synthetic(4, contiguous=True).documents)
     assert not (copied / INT8).exists()
     own = graph_of(copied)
     assert own is not None and not own.int8, "the other graph stays"

@@ -14,14 +14,15 @@ import pytest
 import torch
 
 import anyner
+from anyner.architectures.draw import Draw
 from anyner.architectures.numpy_head import READ, Arrays, NumpyHead
 from anyner.architectures.registry import config_class, names, numpy_head_class
 from anyner.corpora.synthetic import synthetic
 from anyner.document import Document
 from anyner.errors import AnynerError
-from anyner.export.graph import _Calling, _Reading, add_graph
+from anyner.export.graph import add_graph, reading_step
 from anyner.export.parity import CLOSE, Parity, compared
-from anyner.inference.onnx_runtime import OnnxRuntime, Reader, renumbered
+from anyner.inference.onnx_runtime import OnnxRuntime, renumbered
 from anyner.inference.recognizer import Recognizer
 from anyner.training.config import Recipe
 from anyner.training.progress import EpochRecord, Listener
@@ -63,7 +64,7 @@ class _Until(Listener):
 
 
 def loosest(recognizer: Recognizer) -> Recognizer:
-    thresholds = {threshold.name: threshold.loosest for threshold in recognizer.runtime.head_config.thresholds()}
+    thresholds = {threshold.name: threshold.loosest for threshold in recognizer.runtime.head.config.thresholds()}
     recognizer.config = recognizer.config.updated({"thresholds": thresholds}, "config")
     return recognizer
 
@@ -71,20 +72,17 @@ def loosest(recognizer: Recognizer) -> Recognizer:
 def with_numpy_head(recognizer: Recognizer) -> Recognizer:
     """The model with its numpy head, whose steps run in torch: the exported model without its graph."""
     model, config = recognizer.model, recognizer.config
-    steps = model.head.steps()
-    reading = _Reading(model, bool(recognizer.vocabulary.frame.prefix))
+    steps = {READ: reading_step(model, has_cls=bool(recognizer.vocabulary.frame.prefix)), **model.head.steps()}
 
     @torch.inference_mode()
     def run(step: str, inputs: Arrays) -> dict[str, Any]:
-        own = ("piece_ids", "piece_mask", "first_piece", "last_piece", "word_mask", "shapes")
-        asked = own if step == READ else tuple(steps[step].examples)
-        module = reading if step == READ else _Calling(model, steps[step])
-        values = module(*(torch.from_numpy(inputs[name]) for name in asked))
-        return {name: value.numpy() for name, value in zip(module.recorded.outputs, values, strict=True)}
+        outputs = steps[step].function(*(torch.from_numpy(inputs[name]) for name in steps[step].examples))
+        return {name: value.numpy() for name, value in outputs.items()}
 
     head: NumpyHead = numpy_head_class(config.architecture)(model.head.config, config.labels, run)
-    reader = Reader(run, recognizer.vocabulary.frame, model.encoder.shapes, None)
-    return Recognizer(OnnxRuntime(head, reader, model.encoder.most_pieces, config.seed), recognizer.vocabulary, config)
+    frame, shapes = recognizer.vocabulary.frame, model.encoder.shapes
+    runtime = OnnxRuntime(head, frame, shapes, None, model.encoder.most_pieces, Draw(config.seed))
+    return Recognizer(runtime, recognizer.vocabulary, config)
 
 
 def test_the_numpy_head_does_what_the_torch_head_does(trained: Path) -> None:
@@ -97,7 +95,7 @@ def test_the_numpy_head_does_what_the_torch_head_does(trained: Path) -> None:
 @pytest.mark.parametrize("options", [{"span_classifier_alone": True}, {"after_step": 2}], ids=str)
 def test_options_mean_the_same_as_in_torch(trained: Path, options: dict[str, Any]) -> None:
     in_torch = loosest(anyner.load(trained, runtime="torch"))
-    if not options.keys() <= in_torch.runtime.call_options.model_fields.keys():
+    if not options.keys() <= in_torch.runtime.head.CallOptions.model_fields.keys():
         pytest.skip("has no such option")
     both = (in_torch, with_numpy_head(in_torch))
     first, second = ([one.entities for one in ner.predict(DOCUMENTS, options=options)] for ner in both)

@@ -34,7 +34,7 @@ def with_calibration(recognizer: Recognizer, **chosen: object) -> Recognizer:
 
 
 def loosest(recognizer: Recognizer) -> dict[str, float]:
-    own = recognizer.runtime.head_config.thresholds()
+    own = recognizer.runtime.head.config.thresholds()
     return {one.name: one.loosest for one in own if one.name in ("score", "discontinuous", "long")}
 
 

@@ -1,4 +1,4 @@
-"""The proposer gives every window's proposals once, whatever the batches, and leaves the model as it was."""
+"""`proposed` gives every window's proposals once, whatever the batches, and leaves the model as it was."""
 
 from typing import Any
 
@@ -10,6 +10,7 @@ from anyner.document import Document
 from anyner.inference.config import Precision
 from anyner.inference.recognizer import Recognizer, word_budget
 from anyner.inference.torch_runtime import arithmetic
+from anyner.inference.tuning import proposed
 
 Proposals = dict[int, dict[tuple[int, ...], float]]
 
@@ -19,7 +20,7 @@ def proposals_by_window(recognizer: Recognizer, documents: tuple[Document, ...],
     found: Proposals = {place: {} for place in range(len(windows))}
     seen: list[int] = []
     loosest = recognizer.decoding(thresholds={"score": 0.1})
-    for batch in recognizer.proposer.propose(windows, loosest, tokens):
+    for batch in proposed(recognizer, windows, loosest, tokens):
         seen.extend(batch.places)
         for (sentence, *span), score in zip(batch.proposals["place"], batch.proposals["score"], strict=True):
             found[batch.places[sentence]][tuple(map(int, span))] = float(score)
@@ -37,7 +38,7 @@ def test_proposals_do_not_depend_on_the_batches(recognizer: Recognizer, document
 
 def test_the_longest_windows_go_first(recognizer: Recognizer, documents: tuple[Document, ...]) -> None:
     windows = recognizer.windows(documents)
-    places = [p for batch in recognizer.proposer.propose(windows, recognizer.decoding(), 300) for p in batch.places]
+    places = [p for batch in proposed(recognizer, windows, recognizer.decoding(), 300) for p in batch.places]
     sizes = [sum(map(len, windows[place].pieces)) for place in places]
     assert sizes == sorted(sizes, reverse=True)
 
@@ -54,7 +55,7 @@ def test_the_model_is_left_in_the_mode_it_was_in(recognizer: Recognizer, trainin
     monkeypatch.setattr(recognizer.model, "propose", spied)
     recognizer.model.train(training)
     try:
-        for _ in recognizer.proposer.propose(windows, recognizer.decoding(), 8):
+        for _ in proposed(recognizer, windows, recognizer.decoding(), 8):
             assert recognizer.model.training == training
         assert seen == [False, False]
     finally:
@@ -78,7 +79,7 @@ def test_inference_mode_is_for_models_that_only_predict(
     monkeypatch.setattr(recognizer.runtime, "precision", precision)
     recognizer.model.train(training)
     try:
-        list(recognizer.proposer.propose(recognizer.windows([Document("Pain")]), recognizer.decoding(), 8))
+        list(proposed(recognizer, recognizer.windows([Document("Pain")]), recognizer.decoding(), 8))
     finally:
         recognizer.model.eval()
     assert seen == [(inference, False)]
@@ -86,7 +87,7 @@ def test_inference_mode_is_for_models_that_only_predict(
 
 
 def test_no_windows_no_proposals(recognizer: Recognizer) -> None:
-    assert list(recognizer.proposer.propose([], recognizer.decoding(), 100)) == []
+    assert list(proposed(recognizer, [], recognizer.decoding(), 100)) == []
 
 
 def test_on_a_cpu_numbers_stay_float32() -> None:
@@ -106,7 +107,7 @@ def test_attention_is_never_planned_for_one_shape() -> None:
 
 def test_gradients_are_not_kept_while_proposing(recognizer: Recognizer) -> None:
     windows = recognizer.windows([Document("Pain in the knee")])
-    for _ in recognizer.proposer.propose(windows, recognizer.decoding(), 8):
+    for _ in proposed(recognizer, windows, recognizer.decoding(), 8):
         pass
     assert torch.is_grad_enabled()
 

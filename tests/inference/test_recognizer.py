@@ -97,18 +97,17 @@ def test_other_types_are_refused_in_one_line(recognizer: Recognizer, wrong: Any)
 
 
 @pytest.mark.parametrize(("wrong", "shown"), [(float("nan"), r"nan \(float\)"), (None, r"None \(NoneType\)"), (7, r"7 \(int\)")])
-def test_a_wrong_text_in_a_list_is_named_before_any_is_read(recognizer: Recognizer, wrong: Any, shown: str) -> None:
+def test_a_wrong_text_in_a_list_is_named_before_any_is_read(
+    recognizer: Recognizer, wrong: Any, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def read(*_: Any) -> Any:
         raise AssertionError("read too early")
 
-    recognizer.proposer.propose_batch = read  # type: ignore[method-assign]
-    try:
-        with pytest.raises(AnynerError, match=rf"texts\[3\] is {shown}: expected a str or a Document"):
-            recognizer.predict(["a", "b", Document("c"), wrong, "d"])
-        with pytest.raises(InvalidInputError, match=r"texts\[1\]: the text has a lone surrogate"):
-            recognizer.predict(["a", "\ud800"])
-    finally:
-        del recognizer.proposer.propose_batch
+    monkeypatch.setattr(recognizer.runtime, "propose", read)
+    with pytest.raises(AnynerError, match=rf"texts\[3\] is {shown}: expected a str or a Document"):
+        recognizer.predict(["a", "b", Document("c"), wrong, "d"])
+    with pytest.raises(InvalidInputError, match=r"texts\[1\]: the text has a lone surrogate"):
+        recognizer.predict(["a", "\ud800"])
 
 
 class Series:

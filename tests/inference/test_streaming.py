@@ -11,7 +11,7 @@ from same_entities import assert_same
 
 from anyner.document import Document
 from anyner.inference.pool import FLUSH, Flush
-from anyner.inference.recognizer import CPU_BATCH_TOKENS, Recognizer, unknown_piece
+from anyner.inference.recognizer import Recognizer, unknown_piece
 from anyner.inference.streaming import UnknownWordsWarning, collector_paused
 
 TEXT = "Pain in the left knee and the right hip of the patient."
@@ -160,7 +160,7 @@ def test_progress_counts_words_once_and_inside_a_long_text(build: Any) -> None:
 
 
 def test_batches_are_small_on_a_cpu(recognizer: Recognizer) -> None:
-    assert recognizer.batch_tokens == CPU_BATCH_TOKENS <= 4096
+    assert recognizer.batch_tokens == 1024
 
 
 # --- words that the vocabulary does not know -------------------------------------------------------------------------

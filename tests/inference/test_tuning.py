@@ -49,7 +49,7 @@ def test_it_is_the_middle_of_those_as_good_as_the_best(
 ) -> None:
     gold = recognizer.predict(list(documents[:24]), thresholds={"score": true_threshold})
     assert sum(len(document.entities) for document in gold) > 5
-    tuned = Tuner(recognizer, gold).tune(512)
+    tuned = Tuner(recognizer, gold).tune()
     assert tuned.thresholds == {"score": middle(recognizer, gold)}
     assert tuned.score == strict(recognizer, gold, tuned.thresholds["score"])
     assert tuned.score.f1 > 0.8

@@ -80,7 +80,7 @@ def test_soft_labels_do_not_weaken_fragments() -> None:
     assert targets[0, 1, 3, 3] == 0.5
     assert targets[0, 1, 1, 1].item() == pytest.approx(0.4)
     logits = torch.zeros(1, 1 + 2 * C, 4, 4, requires_grad=True)
-    dense_span_loss(logits, torch.ones(1, 4, dtype=torch.bool), gold).backward()
+    dense_span_loss(logits, torch.ones(1, 4, 4, dtype=torch.bool).triu(), gold).backward()
     uniform = 1 / (1 + 2 * C)
     assert logits.grad is not None
     assert logits.grad[0, 1 + C, 0, 0].item() == pytest.approx(uniform - 1.0), "gold alone"

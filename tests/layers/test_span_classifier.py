@@ -16,6 +16,7 @@ from anyner.layers.span_classifier import (
     Boundaries,
     SpanClassifier,
     dense_span_loss,
+    real_spans,
     rescored,
 )
 from anyner.layers.spanpool import Spans
@@ -105,8 +106,8 @@ def by_hand(logits: torch.Tensor, learned: dict[tuple[int, int, int], int]) -> f
 @pytest.mark.parametrize("seed", range(3))
 def test_the_loss_is_that_of_all_spans_one_by_one(seed: int, classes: int, learned: dict[tuple[int, int, int], int]) -> None:
     logits = torch.randn(2, classes, 4, 4, generator=torch.Generator().manual_seed(seed))
-    mask = torch.arange(4) < torch.tensor(LENGTHS)[:, None]
-    assert dense_span_loss(logits, mask, gold()).item() == pytest.approx(by_hand(logits, learned), rel=1e-5)
+    spans = real_spans(torch.arange(4) < torch.tensor(LENGTHS)[:, None])
+    assert dense_span_loss(logits, spans, gold()).item() == pytest.approx(by_hand(logits, learned), rel=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +118,7 @@ def test_soft_labels_are_a_part_of_the_target_where_there_are_some(
     classes: int, discontinuous: bool, covers_discontinuous: bool, share: float
 ) -> None:
     logits = torch.randn(2, classes, 4, 4, generator=torch.Generator().manual_seed(4))
-    mask = torch.arange(4) < torch.tensor(LENGTHS)[:, None]
+    spans = real_spans(torch.arange(4) < torch.tensor(LENGTHS)[:, None])
     soft_targets = {(0, 1): {2: 0.6}, (1, 1): {1: 0.25, 2: 0.75}}  # probabilities of classes, by first and last word
     if covers_discontinuous:
         soft_targets[0, 2] = {2: 0.6 / 1.3, 3: 0.7 / 1.3} if discontinuous else {2: 0.6}
@@ -135,21 +136,21 @@ def test_soft_labels_are_a_part_of_the_target_where_there_are_some(
                     soft[0] = 1 - soft.sum()
                     target = (1 - share) * target + share * soft
                 total -= (target * logits[sentence, :, first, last].log_softmax(0)).sum().item()
-    assert dense_span_loss(logits, mask, gold(share=share, covers_discontinuous=covers_discontinuous)).item() == pytest.approx(
+    assert dense_span_loss(logits, spans, gold(share=share, covers_discontinuous=covers_discontinuous)).item() == pytest.approx(
         total, rel=1e-5
     )
 
 
 def test_a_label_that_is_not_annotated_gives_no_loss() -> None:
     logits = torch.zeros(2, 3, 4, 4)
-    mask = torch.arange(4) < torch.tensor(LENGTHS)[:, None]
+    spans = real_spans(torch.arange(4) < torch.tensor(LENGTHS)[:, None])
     likely = logits.clone()
     likely[:, 2, 1, 1] = 9.0  # label B where nothing is marked
-    assert dense_span_loss(likely, mask, gold()) > dense_span_loss(logits, mask, gold()) + 5
+    assert dense_span_loss(likely, spans, gold()) > dense_span_loss(logits, spans, gold()) + 5
     known = gold(frozenset({"A"}))
-    assert torch.equal(dense_span_loss(likely, mask, known), dense_span_loss(logits, mask, known))
+    assert torch.equal(dense_span_loss(likely, spans, known), dense_span_loss(logits, spans, known))
     soft = gold(frozenset({"A"}), share=0.5)
-    assert torch.equal(dense_span_loss(likely, mask, soft), dense_span_loss(logits, mask, soft))
+    assert torch.equal(dense_span_loss(likely, spans, soft), dense_span_loss(logits, spans, soft))
 
 
 def test_the_prior_of_no_entity_is_not_applied_twice() -> None:
@@ -240,7 +241,7 @@ def test_fragments_are_learned_span_by_span() -> None:
                     logit = logits[sentence, side, first, last]
                     total = total - torch.nn.functional.logsigmoid(logit if (sentence, first, last) in targets else -logit)
     loss = classifier.loss(words, mask, gold)
-    without = dense_span_loss(classifier.spans(words), mask, gold)
+    without = dense_span_loss(classifier.spans(words), real_spans(mask), gold)
     assert loss.item() - without.item() == pytest.approx(total.item(), rel=1e-5)
     loss.backward()
     assert all(parameter.grad is not None and parameter.grad.abs().sum() > 0 for parameter in classifier.parameters())

@@ -120,7 +120,7 @@ def test_a_client_that_sends_a_large_body_before_it_reads_gets_the_refusal(runni
             encode_chunked=chunked,
         )
         answer = connection.getresponse()
-        assert (answer.status, answer.read()) == (413, b'{"error": "a body has at most 4000000 bytes"}')
+        assert (answer.status, answer.read()) == (413, b'{"error":"a body has at most 4000000 bytes"}')
         connection.close()
 
 

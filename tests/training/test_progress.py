@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import json
+import math
 import re
+import time
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -97,3 +99,26 @@ def test_on_a_terminal_there_is_a_table_with_the_time_left(
     assert "dev F1" in shown
     assert "33.33" in shown
     assert "1:02:05" in shown
+
+
+def test_in_a_log_what_runs_is_named_at_most_once_a_minute(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("anyner.training.progress._SECONDS_OF_A_TICK", 0.001)
+    monkeypatch.setattr("anyner.training.progress._SECONDS_UNSAID", 0.02)
+    monkeypatch.setattr(TerminalListener, "_said", -math.inf)
+    with TerminalListener() as listener:
+        for what in ("reading the corpus", "scoring dev"):
+            with listener.running(what):
+                time.sleep(0.1)
+    assert capsys.readouterr().err == "reading the corpus, 0:00\n"
+
+
+def test_on_a_terminal_what_runs_is_a_live_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr("anyner.training.progress._SECONDS_OF_A_TICK", 0.01)
+    with TerminalListener() as listener, listener.running("scoring dev"):
+        time.sleep(0.5)
+    err = capsys.readouterr().err
+    assert "scoring dev, 0:00" in err
+    assert "dev F1" not in err

@@ -32,6 +32,11 @@ class LossPart:
     denominator: Tensor  # ()
     weight: float = 1.0
 
+    @classmethod
+    def mean(cls, loss: Tensor, counted: Tensor, weight: float = 1.0) -> LossPart:
+        """The mean of the counted losses; the others must be finite, too."""
+        return cls((loss * counted).sum(), counted.sum(), weight)
+
 
 Losses = Mapping[str, LossPart]
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from anyner.architectures.decode import HostProposals
 from anyner.architectures.draw import Draw
-from anyner.architectures.numpy_spans import FragmentPairs, SpanClassifier, likely_spans, span_proposals
+from anyner.architectures.numpy_spans import Floats, Integers, SpanClassifier, fragment_pairs, likely_spans, sigmoid
 from anyner.architectures.settings import Decoding, HeadConfig, Options, least_span_score
 from anyner.encoding.arrays import BatchArrays
 from anyner.errors import AnynerError
@@ -52,23 +52,23 @@ class NumpyHead(ABC):
         if classifier is None:
             raise AnynerError("options.span_classifier_alone: the model has no span classifier (head.span_classifier.width is 0)")
         found = likely_spans(classifier.label_probabilities, real_spans(batch), least_span_score(decoding.thresholds))
-        return span_proposals(self.fragment_pairs(read), *found)
+        return self.span_proposals(read, *found)
 
     def span_classifier(self, read: Arrays) -> SpanClassifier | None:
         table = read.get("span_table")
-        return SpanClassifier(table, read.get("fragment_table"), self.kinds) if table is not None else None
+        return (
+            SpanClassifier(table, read.get("fragment_table"), self.config.kinds(len(self.labels))) if table is not None else None
+        )
 
-    def fragment_pairs(self, read: Arrays) -> FragmentPairs | None:
-        """The scorer of pairs of fragments, if the model joins them."""
-        if not getattr(self.config, "fragments", False):
-            return None
-        words = read["words"]
-        return FragmentPairs(len(self.labels), lambda pairs: self.run("pairs", {"words": words, "pairs": pairs})["logits"])
-
-    @property
-    def kinds(self) -> int:
-        """Number of span classes: entities of each label and, if fragments are joined, fragments of each."""
-        return len(self.labels) * (2 if getattr(self.config, "fragments", False) else 1)
+    def span_proposals(self, read: Arrays, place: Integers, score: Floats) -> HostProposals:
+        """The spans, with all pairs of fragments among them if the model joins fragments."""
+        pair, pair_score = np.zeros((0, 6), dtype=np.int64), np.zeros(0, dtype=np.float32)
+        if self.config.kinds(len(self.labels)) > len(self.labels):
+            pair = fragment_pairs(place, score, len(self.labels))
+        if len(pair):
+            logits = self.run("pairs", {"words": read["words"], "pairs": np.delete(pair, 1, axis=1)})["logits"]  # (R, C)
+            pair_score = sigmoid(logits[np.arange(len(pair)), pair[:, 1]])
+        return {"place": place, "score": score, "pair": pair, "pair_score": pair_score}
 
 
 def placed_in_grid(sentence: NDArray[np.int64], sentences: int) -> dict[str, Array]:

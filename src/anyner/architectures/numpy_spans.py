@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from anyner.architectures.decode import HostProposals
-from anyner.fragments import MOST_FRAGMENTS
-
+MOST_FRAGMENTS = 32
+"""Maximum number of fragments that a model pairs in one window; it keeps the best."""
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
 
@@ -71,30 +69,6 @@ def fragment_pairs(place: Integers, score: Floats, labels: int) -> Integers:
     row, left, right = np.nonzero(paired)  # (R,) each
     one, other = rows[row, left], rows[row, right]  # (R,) each
     return np.column_stack([place[one, 0], place[one, 1] - labels, place[one, 2:], place[other, 2:]])
-
-
-@dataclass(frozen=True, slots=True)
-class FragmentPairs:
-    labels: int
-    logits: Callable[[Integers], Floats]
-    """Logits (R, C) of pairs (R, 5), which are sentence, and first and last words of both."""
-
-    def proposed(self, place: Integers, score: Floats) -> tuple[Integers, Floats]:
-        """The pairs of fragments (R, 6) among proposed spans, and the probability (R,) that both are parts of one entity."""
-        found = fragment_pairs(place, score, self.labels)
-        if not len(found):
-            return found, np.zeros(0, dtype=np.float32)
-        pairs, label = np.delete(found, 1, axis=1), found[:, 1]  # (R, 5), (R,)
-        return found, sigmoid(self.logits(pairs)[np.arange(len(pairs)), label])
-
-
-def span_proposals(pairs: FragmentPairs | None, place: Integers, score: Floats) -> HostProposals:
-    """The spans, with all pairs of fragments among them."""
-    if pairs is None:
-        pair, pair_score = np.zeros((0, 6), dtype=np.int64), np.zeros(0, dtype=np.float32)
-    else:
-        pair, pair_score = pairs.proposed(place, score)
-    return {"place": place, "score": score, "pair": pair, "pair_score": pair_score}
 
 
 def best_fragments(probability: NDArray[Any], labels: int, least: float) -> tuple[Integers, Integers, NDArray[Any]]:

@@ -124,6 +124,10 @@ class HeadConfig(Settings):
             reasons.append(reason)
         return reasons
 
+    def kinds(self, labels: int) -> int:
+        """Number of span classes."""
+        return labels
+
     def too_long(self, words: int, window: int) -> str | None:
         """Why an entity that spans `words` words in a window of `window` words cannot be produced; None if it can."""
         return None
@@ -152,7 +156,7 @@ class SpanHeadConfig(HeadConfig):
         return super().shapes() | ({"discontinuous"} if self.fragments else set())
 
     def kinds(self, labels: int) -> int:
-        """Number of span classes: entities of each label and, if joined, their fragments."""
+        """Entities of each label and, if joined, their fragments."""
         return 2 * labels if self.fragments else labels
 
     def score_thresholds(self, score: Threshold) -> tuple[Threshold, ...]:

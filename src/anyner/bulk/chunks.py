@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from anyner.corpora.source_documents import neighbours_attached
 from anyner.document import Document
+from anyner.inference.streaming import mostly_unknown
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,6 +23,27 @@ class Chunk:
     documents: tuple[Document, ...]
     rows: pa.RecordBatch | None = None
     """The table rows that the documents were read from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The counts of predicted documents."""
+
+    documents: int
+    short: int = 0
+    """Documents with words that were not read whole."""
+    unknown: int = 0
+    """Documents most of whose words are not in the vocabulary."""
+    coverage: float = 1.0
+    """Lowest coverage of any document."""
+
+    @classmethod
+    def of(cls, document: Document) -> Done:
+        return cls(1, int(document.coverage < 1), int(mostly_unknown(document)), document.coverage)
+
+    def __add__(self, other: Done) -> Done:
+        least = min(self.coverage, other.coverage)
+        return Done(self.documents + other.documents, self.short + other.short, self.unknown + other.unknown, least)
 
 
 def chunks_of(documents: Iterable[Document]) -> Iterator[Chunk]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from anyner.corpora.textfiles import temporary_beside
 from anyner.errors import AnynerError
-from anyner.storage.files import room_for, write_whole
+from anyner.storage.files import write_whole
 
 _ENDING, _JOURNAL = ".parts", "run.json"
 
@@ -65,15 +65,13 @@ class Parts:
 
 def write_part(path: Path, fill: Callable[[Path], None]) -> None:
     """Writes a part atomically, synced to the disk."""
-    temporary = temporary_beside(path)
-    with room_for(path):
-        try:
-            fill(temporary)
-            with temporary.open("rb") as file:
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+
+    def synced(temporary: Path) -> None:
+        fill(temporary)
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+
+    write_whole(path, synced)
 
 
 def _parsed(written: str) -> dict[str, Any]:

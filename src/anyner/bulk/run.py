@@ -6,14 +6,12 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from anyner.bulk.chunks import Chunk
+from anyner.bulk.chunks import Chunk, Done
 from anyner.bulk.forms import Form
 from anyner.bulk.parts import Parts
-from anyner.bulk.workers import Done, Task
+from anyner.bulk.workers import Task
 from anyner.inference.recognizer import Recognizer
 from anyner.version import __version__
-
-OnProgress = Callable[[Done], object]
 
 
 def run_identity(recognizer: Recognizer, inputs: Any, form: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
@@ -32,7 +30,11 @@ def left_to_do(chunks: Iterable[Chunk], parts: Parts) -> Iterator[Task | Done]:
 
 
 def predict_chunks(
-    chunks: Iterable[Chunk], parts: Parts, form: Form, do: Callable[[Iterable[Task]], Iterator[Done]], on_progress: OnProgress
+    chunks: Iterable[Chunk],
+    parts: Parts,
+    form: Form,
+    do: Callable[[Iterable[Task]], Iterator[Done]],
+    on_progress: Callable[[Done], object],
 ) -> Done:
     """`do` predicts tasks in order; `on_progress` is called after every chunk with all that is done, including earlier runs."""
     number = 0

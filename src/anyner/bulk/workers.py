@@ -16,13 +16,12 @@ from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 from typing import Any
 
-from anyner.bulk.chunks import Chunk
+from anyner.bulk.chunks import Chunk, Done
 from anyner.bulk.forms import Form
 from anyner.bulk.parts import write_part
 from anyner.errors import AnynerError
 from anyner.inference.onnx_runtime import OnnxRuntime
 from anyner.inference.recognizer import Recognizer
-from anyner.inference.streaming import mostly_unknown
 
 Load = Callable[[str | None], Recognizer]
 """Loads the model on a device."""
@@ -37,23 +36,6 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """The counts of predicted chunks."""
-
-    documents: int
-    short: int = 0
-    """Documents with words that were not read whole."""
-    unknown: int = 0
-    """Documents most of whose words are not in the vocabulary."""
-    coverage: float = 1.0
-    """Lowest coverage of any document."""
-
-    def __add__(self, other: Done) -> Done:
-        least = min(self.coverage, other.coverage)
-        return Done(self.documents + other.documents, self.short + other.short, self.unknown + other.unknown, least)
-
-
-@dataclass(frozen=True, slots=True)
 class Work:
     """How chunks are predicted and written; sent to every process."""
 
@@ -64,9 +46,7 @@ class Work:
     def do(self, recognizer: Recognizer, task: Task) -> Done:
         documents = list(recognizer.stream(task.chunk.documents, **self.chosen))
         write_part(task.path, lambda path: self.form.write(documents, task.chunk.rows, path))
-        coverage = [document.coverage for document in documents]
-        short, unknown = sum(one < 1 for one in coverage), sum(map(mostly_unknown, documents))
-        return Done(len(documents), short, unknown, min(coverage, default=1.0))
+        return sum(map(Done.of, documents), Done(0))
 
 
 def in_this_process(recognizer: Recognizer, work: Work, tasks: Iterable[Task]) -> Iterator[Done]:

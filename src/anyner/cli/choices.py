@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from anyner.cli.output import say
 from anyner.errors import AnynerError
 from anyner.inference import RuntimeName
 from anyner.overlap import POLICIES, Policy
@@ -88,8 +89,18 @@ def load_model(name: str | None, device: str | None, threads: int | None = None,
     return load(source, device, threads=threads, runtime=runtime)
 
 
-def listening(quiet: bool, note: str | None = None) -> AbstractContextManager[TerminalListener | None]:
-    """A listener that prints a note, then the live table of a training run; none with --quiet."""
+@contextmanager
+def listening(
+    quiet: bool, note: str | None = None, go_on: str = "repeat the command to continue"
+) -> Iterator[TerminalListener | None]:
+    """A listener that prints a note, then the live table of a training run; none with --quiet. Ends an interrupted command with
+    what to do to `go_on`."""
+    from anyner.training.processes import Interrupted
     from anyner.training.progress import TerminalListener
 
-    return nullcontext() if quiet else TerminalListener(note)
+    try:
+        with nullcontext() if quiet else TerminalListener(note) as listener:
+            yield listener
+    except Interrupted as stopped:
+        say(f"anyner: stopped; {go_on}", err=True)
+        raise typer.Exit(stopped.exit_code) from None

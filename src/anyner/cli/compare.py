@@ -12,13 +12,11 @@ import typer
 
 from anyner.cli.choices import DeviceOption, FormatOption, load_model
 from anyner.cli.corpus import CORPUS_HELP, SYSTEM_HELP, read_corpus, read_predictions
-from anyner.cli.output import Progress, check_page, check_writable, say, write_out
+from anyner.cli.output import Progress, check_outputs, say, with_printable_labels, write_out
 from anyner.errors import AnynerError, json_text, printable
 
 if TYPE_CHECKING:
     from anyner.document import Document
-    from anyner.evaluation.compare import PairedEvaluation
-    from anyner.evaluation.evaluate import Evaluation
 
 
 def compare(
@@ -48,10 +46,7 @@ def compare(
       anyner compare found-a.jsonl found-b.jsonl test.jsonl --report differences.html
     """
     read = [corpus, *(name for name in (a, b) if Path(name).is_file())]
-    if output is not None:
-        check_writable(output, read)
-    if report is not None:
-        check_page(report, read, output)
+    check_outputs(output, report, read)
     gold = read_corpus(corpus, format)
     if not gold.documents:
         raise AnynerError(f"{corpus}: has no documents to score on")
@@ -68,7 +63,8 @@ def compare(
         printed = json_text(paired.to_json(), indent=2) + "\n"
     else:
         lines = [printable(difference_line(one)) + "\n" for one in paired.differences] if errors else []
-        table = render_comparison(_with_printable_labels(paired), (printable(a), printable(b)))
+        shown = replace(paired, a=with_printable_labels(paired.a), b=with_printable_labels(paired.b))
+        table = render_comparison(shown, (printable(a), printable(b)))
         printed = "".join([table, "\n" * bool(lines), *lines])
     write_out(output, lambda file: file.write(printed))
     if report is not None:
@@ -84,10 +80,3 @@ def _predicted(name: str, gold: Sequence[Document], device: str | None) -> Seque
 
     recognizer = load_model(name, device)
     return list(Progress(sys.stderr.isatty()).counted(recognizer.stream(with_context(gold, recognizer))))
-
-
-def _with_printable_labels(paired: PairedEvaluation) -> PairedEvaluation:
-    def shown(one: Evaluation) -> Evaluation:
-        return replace(one, labels={printable(label): score for label, score in one.labels.items()})
-
-    return replace(paired, a=shown(paired.a), b=shown(paired.b))

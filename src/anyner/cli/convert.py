@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from anyner.cli.corpus import CORPUS_HELP, print_problems, read_corpus
+from anyner.cli.corpus import CORPUS_HELP, print_problems, read_corpus, running
 from anyner.cli.output import check_writable, say
 from anyner.errors import AnynerError
 from anyner.text.words import SplitterName
@@ -56,9 +56,12 @@ def convert(
     chosen = target_format or format_of(Path(target), BY_ENDING, "--to", (one.name for one in FORMATS))
     corpus = read_corpus(source, source_format)
     if splitter is not None:
-        corpus = _in_words(corpus, splitter)
+        with running("splitting the texts into words"):
+            corpus = _in_words(corpus, splitter)
         print_problems(corpus.problems)
-    if lost := _written(corpus, target, chosen, lossy):
+    with running(f"writing {target}"):
+        lost = _written(corpus, target, chosen, lossy)
+    if lost:
         _print_lost(lost)
     _print_left_out(corpus, chosen)
 

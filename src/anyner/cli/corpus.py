@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,9 +38,19 @@ class _Embedded:
 
 def read_corpus(name: str, format: str | None = None, split: Split = "test") -> Corpus:  # noqa: A002
     """Reads the corpus of that name and prints its problems; `split`: the default split of the embedded corpus."""
-    corpus = _read(name, format, split)
+    with running(f"reading {_shown(name)}"):
+        corpus = _read(name, format, split)
     print_problems(corpus.problems)
     return corpus
+
+
+@contextmanager
+def running(what: str) -> Iterator[None]:
+    """Says on stderr what runs, if it takes more than a few seconds: reading a large corpus takes minutes."""
+    from anyner.training.progress import TerminalListener
+
+    with TerminalListener() as listener, listener.running(what):
+        yield
 
 
 def _read(name: str, format: str | None, split: Split = "test") -> Corpus:  # noqa: A002
@@ -52,6 +63,11 @@ def _read(name: str, format: str | None, split: Split = "test") -> Corpus:  # no
 
 def read_parts(name: str, format: str | None = None) -> dict[str, Corpus]:  # noqa: A002
     """Reads every split of a folder or of the embedded corpus, by split; else the one corpus, by its name."""
+    with running(f"reading {_shown(name)}"):
+        return _read_parts(name, format)
+
+
+def _read_parts(name: str, format: str | None) -> dict[str, Corpus]:  # noqa: A002
     from anyner.corpora.reading import is_corpus_folder, read_splits
 
     embedded, folder = _embedded(name), Path(name)
@@ -114,6 +130,10 @@ def check_exists(name: str) -> None:
     """Raises an error unless the name is stdin, the embedded corpus, or an existing file or folder."""
     if name != "-" and _embedded(name) is None and not Path(name).exists():
         raise AnynerError(f"{name}: no such file or folder")
+
+
+def _shown(name: str) -> str:
+    return STDIN if name == "-" else name
 
 
 def _embedded(name: str) -> _Embedded | None:

@@ -40,18 +40,13 @@ def cross_validate(
     from anyner.training.config import Recipe
     from anyner.training.cross_validation import cross_validate as run
     from anyner.training.cross_validation import train_fold
-    from anyner.training.processes import Interrupted
 
     ready = Recipe.read(recipe, changes or [])
-    try:
-        with listening(quiet) as listener:
-            if fold is not None:
-                say(f"{train_fold(ready, output, folds, fold, listener)}: trained")
-                return
-            result = run(ready, output, folds, listener)
-    except Interrupted as stopped:
-        say("anyner: stopped; repeat the command to continue", err=True)
-        raise typer.Exit(stopped.exit_code) from None
+    with listening(quiet) as listener:
+        if fold is not None:
+            say(f"{train_fold(ready, output, folds, fold, listener)}: trained")
+            return
+        result = run(ready, output, folds, listener)
     thresholds = ", ".join(f"{name} {value:g}" for name, value in result.refit.thresholds.items())
     discontinuous = f", discontinuous {100 * result.discontinuous.f1:.2f}" if result.discontinuous.gold else ""
     say(

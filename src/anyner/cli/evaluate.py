@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,7 +22,7 @@ from anyner.cli.choices import (
     load_model,
 )
 from anyner.cli.corpus import CORPUS_HELP, SYSTEM_HELP, read_corpus, read_predictions
-from anyner.cli.output import Progress, check_page, check_writable, say, write_out
+from anyner.cli.output import Progress, check_outputs, say, with_printable_labels, write_out
 from anyner.errors import AnynerError, json_text, printable
 
 if TYPE_CHECKING:
@@ -64,10 +63,7 @@ def evaluate(
       anyner evaluate predictions.jsonl data/genia/test.jsonl
     """
     read = [corpus, *filter(None, [train]), *([model] if Path(model).is_file() else [])]
-    if output is not None:
-        check_writable(output, read)
-    if report is not None:
-        check_page(report, read, output)
+    check_outputs(output, report, read)
     choices = call_choices(threshold, option, overlap)
     gold = read_corpus(corpus, format)
     if not gold.documents:
@@ -107,11 +103,7 @@ def _as_text(measured: Evaluation, errors: bool) -> str:
     from anyner.evaluation.report import error_line, render
 
     lines = [printable(error_line(case)) + "\n" for case in measured.errors] if errors else []
-    return "".join([render(_with_printable_labels(measured)), "\n" * bool(lines), *lines])
-
-
-def _with_printable_labels(measured: Evaluation) -> Evaluation:
-    return replace(measured, labels={printable(label): score for label, score in measured.labels.items()})
+    return "".join([render(with_printable_labels(measured)), "\n" * bool(lines), *lines])
 
 
 def _print_unknown_labels(gold: Corpus, known: Collection[str]) -> None:

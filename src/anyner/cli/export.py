@@ -29,9 +29,10 @@ def export(
       anyner export runs/demo
       anyner export runs/genia --corpus data/genia/dev.jsonl --int8
     """
+    from anyner.export.parity import add_checked_graph, add_checked_int8
     from anyner.storage.graph import INT8
     from anyner.storage.load import check_own, find
-    from anyner.training.graph import add_checked_graph, add_checked_int8, dev_documents
+    from anyner.training.data.splits import dev_documents
 
     folder = find(model)
     check_own(model, folder, "copy its folder and export the copy")

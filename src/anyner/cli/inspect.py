@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from anyner.cli.choices import FormatOption
-from anyner.cli.corpus import CORPUS_HELP, read_parts
+from anyner.cli.corpus import CORPUS_HELP, read_parts, running
 from anyner.cli.output import listing, table
 from anyner.errors import json_text, printable
 from anyner.text.words import SplitterName
@@ -68,7 +68,9 @@ def inspect(
       anyner inspect notes.jsonl --problems
       anyner inspect synthetic --json
     """
-    found = [_look(name, part, splitter) for name, part in read_parts(corpus, format).items()]
+    parts = read_parts(corpus, format)
+    with running(f"counting what is in {corpus}"):
+        found = [_look(name, part, splitter) for name, part in parts.items()]
     if as_json:
         typer.echo(json_text({"corpus": corpus, "splitter": splitter, "parts": [one.to_json() for one in found]}, indent=2))
     else:

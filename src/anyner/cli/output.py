@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from io import TextIOWrapper
 from pathlib import Path
@@ -16,6 +17,7 @@ from anyner.errors import AnynerError, printable
 
 if TYPE_CHECKING:
     from anyner.document import Document
+    from anyner.evaluation.evaluate import Evaluation
 
 _SECONDS_BETWEEN_COUNTS = 0.5
 _NOT_UNICODE = "backslashreplace"  # a lone surrogate, e.g. from a file name that is not UTF-8, must not abort a run
@@ -36,13 +38,16 @@ def check_writable(path: Path, inputs: Iterable[str | Path] = ()) -> None:
                 raise AnynerError(f"{path}: is read by this command and would be replaced: choose another output")
 
 
-def check_page(path: Path, inputs: Iterable[str | Path], output: Path | None) -> None:
-    """Like `check_writable`, for an HTML report beside the scores in `output`."""
-    check_writable(path, inputs)
-    if output is not None and path.resolve() == output.resolve():
-        raise AnynerError(f"{path}: is the report and the output: choose two files")
-    if path.suffix.lower() not in (".html", ".htm"):
-        raise AnynerError(f"{path}: the report is an HTML page: its name must end in .html")
+def check_outputs(output: Path | None, report: Path | None, inputs: Iterable[str | Path]) -> None:
+    """Like `check_writable`, for a file of scores and an HTML report."""
+    for path in filter(None, (output, report)):
+        check_writable(path, inputs)
+    if report is None:
+        return
+    if output is not None and report.resolve() == output.resolve():
+        raise AnynerError(f"{report}: is the report and the output: choose two files")
+    if report.suffix.lower() not in (".html", ".htm"):
+        raise AnynerError(f"{report}: the report is an HTML page: its name must end in .html")
 
 
 def is_device(path: Path) -> bool:
@@ -133,6 +138,10 @@ class Progress:
 
 def warn_nothing_learned() -> None:
     say("anyner: nothing was learned (F1 is 0): check the data with anyner inspect, or train longer", err=True)
+
+
+def with_printable_labels(measured: Evaluation) -> Evaluation:
+    return replace(measured, labels={printable(label): score for label, score in measured.labels.items()})
 
 
 def table(rows: Sequence[Sequence[str | int]]) -> str:

@@ -7,10 +7,9 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TextIO, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TextIO, get_args
 
 import typer
 
@@ -29,9 +28,11 @@ from anyner.cli.output import Progress, check_writable, is_device, say, write_ou
 from anyner.errors import AnynerError, json_text
 
 if TYPE_CHECKING:
+    from anyner.bulk.chunks import Done
     from anyner.bulk.parts import Parts
-    from anyner.bulk.workers import Done, Task, Work
+    from anyner.bulk.workers import Task, Work
     from anyner.cli.texts import Files
+    from anyner.cluster.ray import OnProgress
     from anyner.document import Document
     from anyner.inference.recognizer import Recognizer
 
@@ -110,7 +111,8 @@ def predict(
     processes = _processes(workers, devices, chosen, parts_of, ray)
     if ray is not None:
         files, model, parts_of = [*map(_absolute, files or ())], model and _absolute(model), parts_of and parts_of.resolve()
-    recognizer = load_model(model, "cpu" if ray or workers else device, threads or (1 if workers or ray else None), runtime)
+    threads = threads or (1 if workers or ray else None)
+    recognizer = load_model(model, "cpu" if ray or workers else device, threads, runtime)
     _check_labels(recognizer.config.labels, chosen)
 
     from anyner.cli.texts import Files, documents_of
@@ -122,29 +124,16 @@ def predict(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnknownWordsWarning)  # reported in one line at the end
         if parts_of is not None:
-            load = partial(load_model, model, threads=threads or (1 if workers or ray else None), runtime=runtime)
-            backend: _Backend = _LocalBackend(recognizer, given, processes, load)
+            load = partial(load_model, model, threads=threads, runtime=runtime)
+            gpus = int(ray is not None and (device or "cpu") != "cpu")
+            run = partial(_run_here, recognizer=recognizer, files=given, processes=processes, load=load)
             if ray is not None:
-                backend = _RayBackend(ray, given, workers, threads or 1, device or "cpu", load)
-            _write_parts(recognizer, given, parts_of, chosen, choices, progress=progress, backend=backend)
+                run = partial(_run_on_ray, address=ray, files=given, actors=(workers, threads or 1, gpus), load=load)
+            _write_parts(recognizer, given, parts_of, chosen, choices, gpus=gpus, progress=progress, run=run)
         else:
-            documents = recognizer.stream(documents_of(text, given, lines), progress=progress.words, **choices)
+            documents = recognizer.stream(documents_of(text, given), progress=progress.words, **choices)
             _write(_watched(progress.counted(documents)), chosen, output)
     print_problems(given.problems)
-
-
-_OnProgress = Callable[["Done", float], object]
-"""Called with what is done so far and the share of the input read."""
-
-
-class _Backend(Protocol):
-    """Predicts all chunks and joins their parts into the output."""
-
-    @property
-    def gpus(self) -> int:
-        """GPUs of a Ray actor. They identify a run, as the model loaded here may have another runtime."""
-
-    def run(self, parts: Parts, work: Work, on_progress: _OnProgress) -> Done: ...
 
 
 def _write_parts(
@@ -154,10 +143,14 @@ def _write_parts(
     chosen: str,
     choices: Mapping[str, Any],
     *,
+    gpus: int,
     progress: Progress,
-    backend: _Backend,
+    run: Callable[[Parts, Work, OnProgress], Done],
 ) -> None:
-    """Predicts files in chunks and writes one output."""
+    """Lets `run` predict the files in chunks, and writes one output.
+
+    `gpus`: those of a Ray actor. They identify a run, as the model loaded here may have another runtime.
+    """
     from anyner.bulk.forms import Form, JsonLines, Parquet
     from anyner.bulk.parts import Parts
     from anyner.bulk.run import run_identity
@@ -169,70 +162,63 @@ def _write_parts(
         files.check_same_columns()
     packed = output.suffix.lower() if output.suffix.lower() in (".gz", ".xz") else ""
     form: Form = Parquet() if chosen == "parquet" else JsonLines(packed)
-    settings = {**choices, "gpus": backend.gpus} if backend.gpus else choices
+    settings = {**choices, "gpus": gpus} if gpus else choices
     parts = Parts(output, run_identity(recognizer, files.identity, form.name + packed, settings))
     if number := len(parts):
         say(f"{output}: resuming an unfinished run ({number} parts are done)", err=True)
     began = time.monotonic()
     try:
-        done = backend.run(parts, Work(form, choices), lambda so_far, share: progress.share(so_far.documents, share))
+        done = run(parts, Work(form, choices), lambda so_far, share: progress.share(so_far.documents, share))
     except AnynerError:
         parts.remove_if_empty()  # corrected input is another run
         raise
     progress.wipe()
-    _print_unread(done.documents, done.short, done.unknown, done.coverage)
+    _print_unread(done)
     seconds = time.monotonic() - began
     say(f"{done.documents:,} documents in {seconds:,.0f} s -> {output}", err=True)
 
 
-@dataclass(frozen=True, slots=True)
-class _LocalBackend:
-    """Predicts in one process for each device, or in this process."""
+def _run_here(
+    parts: Parts,
+    work: Work,
+    on_progress: OnProgress,
+    *,
+    recognizer: Recognizer,
+    files: Files,
+    processes: Sequence[str | None],
+    load: Callable[[str | None], Recognizer],
+) -> Done:
+    """Predicts in one process for each device, or in this process; `load` loads the model on a device."""
+    from anyner.bulk.run import predict_chunks
+    from anyner.bulk.workers import in_processes, in_this_process
 
-    recognizer: Recognizer
-    files: Files
-    processes: Sequence[str | None]
-    load: Callable[[str | None], Recognizer]
-    """Loads the model on a device."""
-    gpus: int = 0
+    def do(tasks: Iterable[Task]) -> Iterator[Done]:
+        if processes:
+            return in_processes(recognizer, load, work, tasks, processes)
+        return in_this_process(recognizer, work, tasks)
 
-    def run(self, parts: Parts, work: Work, on_progress: _OnProgress) -> Done:
-        from anyner.bulk.run import predict_chunks
-
-        return predict_chunks(
-            self.files.chunks(), parts, work.form, partial(self._do, work), lambda so_far: on_progress(so_far, self.files.share)
-        )
-
-    def _do(self, work: Work, tasks: Iterable[Task]) -> Iterator[Done]:
-        from anyner.bulk.workers import in_processes, in_this_process
-
-        if self.processes:
-            return in_processes(self.recognizer, self.load, work, tasks, self.processes)
-        return in_this_process(self.recognizer, work, tasks)
+    return predict_chunks(files.chunks(), parts, work.form, do, lambda so_far: on_progress(so_far, files.share))
 
 
-@dataclass(frozen=True, slots=True)
-class _RayBackend:
-    address: str
-    files: Files
-    workers: int | None
-    threads: int
-    device: str
-    load: Callable[[str | None], Recognizer]
+def _run_on_ray(
+    parts: Parts,
+    work: Work,
+    on_progress: OnProgress,
+    *,
+    address: str,
+    files: Files,
+    actors: tuple[int | None, int, int],
+    load: Callable[[str | None], Recognizer],
+) -> Done:
+    """`actors`: their number, and the threads and GPUs of each."""
+    from anyner.cluster.ray import Actors, connected, predict_files
 
-    @property
-    def gpus(self) -> int:
-        return int(self.device != "cpu")
-
-    def run(self, parts: Parts, work: Work, on_progress: _OnProgress) -> Done:
-        from anyner.cluster.ray import Actors, connected, predict_files
-
-        actors = Actors(self.workers, self.threads, self.gpus)
-        with connected(self.address, actors):
-            load = partial(self.load, actors.device)
-            done, problems = predict_files(self.files, parts, work, load, actors=actors, on_progress=on_progress)
-        self.files.problems += problems
-        return done
+    pool = Actors(*actors)
+    with connected(address, pool):
+        loading = partial(load, pool.device)
+        done, problems = predict_files(files, parts, work, loading, actors=pool, on_progress=on_progress)
+    files.problems += problems
+    return done
 
 
 def _processes(workers: int | None, devices: str | None, chosen: str, output: Path | None, ray: str | None) -> list[str | None]:
@@ -293,25 +279,23 @@ def _checked_target(chosen: str | None, output: Path | None, files: list[str]) -
 
 def _watched(documents: Iterable[Document]) -> Iterator[Document]:
     """Yields the documents, then prints how many could not be read well."""
-    from anyner.inference.streaming import mostly_unknown
+    from anyner.bulk.chunks import Done
 
-    number, short, unknown, least = 0, 0, 0, 1.0
+    done = Done(0)
     for document in documents:
-        number += 1
-        short += document.coverage < 1
-        least = min(least, document.coverage)
-        unknown += mostly_unknown(document)
+        done += Done.of(document)
         yield document
-    _print_unread(number, short, unknown, least)
+    _print_unread(done)
 
 
-def _print_unread(number: int, short: int, unknown: int, least: float) -> None:
-    if short:
-        say(f"{short} documents have words too long to be read whole (coverage {100 * least:.2f} % at least)", err=True)
-    if unknown:
+def _print_unread(done: Done) -> None:
+    if done.short:
+        least = f"coverage {100 * done.coverage:.2f} % at least"
+        say(f"{done.short} documents have words too long to be read whole ({least})", err=True)
+    if done.unknown:
         say(
-            f"{unknown} of {number} documents: most words are not in the model's vocabulary, so their entities are missed; "
-            "use a model for their language",
+            f"{done.unknown} of {done.documents} documents: most words are not in the model's vocabulary, "
+            "so their entities are missed; use a model for their language",
             err=True,
         )
 

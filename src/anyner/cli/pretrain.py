@@ -37,14 +37,9 @@ def pretrain(
     from anyner.training.config import Recipe
     from anyner.training.pretraining import EPOCHS
     from anyner.training.pretraining import pretrain as run
-    from anyner.training.processes import Interrupted
 
     ready = Recipe.read(recipe, changes or [])
     more = Files(texts or []).all_documents()
-    try:
-        with listening(quiet) as listener:
-            result = run(ready, output, more, epochs or EPOCHS, listener)
-    except Interrupted as stopped:
-        say("anyner: stopped; repeat the command to continue", err=True)
-        raise typer.Exit(stopped.exit_code) from None
+    with listening(quiet) as listener:
+        result = run(ready, output, more, epochs or EPOCHS, listener)
     say(f"{output}: {result.words:,} words; {result.accuracy:.1%} of masked pieces predicted in held-out windows")

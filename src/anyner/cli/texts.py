@@ -13,11 +13,11 @@ from typing import BinaryIO, TypeVar
 
 from anyner.bulk.chunks import Chunk, chunks_of, with_context
 from anyner.bulk.tables import parquet_chunks, schema_of
-from anyner.cli.corpus import STDIN, check_exists, print_problems, read_corpus
+from anyner.cli.corpus import STDIN, check_exists, print_problems, read_corpus, running
 from anyner.cli.output import is_device, say
 from anyner.corpora.corpus import Problem, ProblemLog, grouped
 from anyner.corpora.reading import is_corpus_folder, recognised
-from anyner.corpora.textfiles import BYTE_ORDER_MARK, NotUtf8Error, Position, numbered_lines, whole_text
+from anyner.corpora.textfiles import BYTE_ORDER_MARK, LineError, NotUtf8Error, Position, decoded, numbered_lines, whole_text
 from anyner.document import Document
 from anyner.errors import AnynerError, InvalidInputError
 from anyner.inference.pool import FLUSH, Flush
@@ -44,7 +44,7 @@ class Files:
         self._schemas = {name: schema_of(Path(name), column) for name in self._names if _is_table(name)}
         self._sizes = [Path(name).stat().st_size if Path(name).is_file() else 0 for name in self._names]
         self._same_name = Counter(map(_name, self._names))
-        self._position, self._before, self._nothing = Position(), 0, "-" not in names
+        self._position, self._before, self._nothing = Position(), 0, True
         self.problems: list[Problem] = []
         """Found so far."""
 
@@ -78,13 +78,21 @@ class Files:
     def documents(self) -> Iterator[Document | Flush]:
         for place, name in enumerate(self._names):
             if name == "-":
-                yield from _stdin(self._lines)
+                yield from self.stdin(last=place + 1 == len(self._names))
             for chunk in () if name == "-" else self._chunks_of(place):
                 yield from chunk.documents
 
+    def stdin(self, last: bool = True) -> Iterator[Document | Flush]:
+        log = ProblemLog(STDIN)
+        for document in _stdin(self._lines, log):
+            self._nothing = self._nothing and isinstance(document, Flush)
+            yield document
+        self._ended(log, last)
+
     def all_documents(self) -> list[Document]:
         """Reads all documents and prints the problems."""
-        documents = [document for document in self.documents() if isinstance(document, Document)]
+        with running("reading the texts"):
+            documents = [document for document in self.documents() if isinstance(document, Document)]
         print_problems(self.problems)
         return documents
 
@@ -93,9 +101,12 @@ class Files:
         for chunk in with_context(self._read(self._names[place], log), self._context):
             self._nothing = False
             yield chunk
-        self.problems += log.found
         self._before += self._sizes[place]
-        if self._nothing and self.problems and place + 1 == len(self._names):
+        self._ended(log, last=place + 1 == len(self._names))
+
+    def _ended(self, log: ProblemLog, last: bool) -> None:
+        self.problems += log.found
+        if self._nothing and self.problems and last:
             raise AnynerError(f"{grouped(self.problems)[0]}; nothing else could be read")
 
     def _read(self, name: str, log: ProblemLog) -> Iterator[Chunk]:
@@ -111,7 +122,10 @@ class Files:
         except AnynerError as error:
             if len(self._names) == 1:
                 raise
-            log.dropped(0, str(error).removeprefix(f"{log.file}: "))
+            if isinstance(error, LineError):
+                log.dropped(error.line, error.what)
+            else:
+                log.dropped(0, str(error).removeprefix(f"{log.file}: "))
 
     def _documents_of(self, name: str, log: ProblemLog) -> Iterable[Document]:
         path = Path(name)
@@ -125,25 +139,27 @@ class Files:
         return read_corpus(name).documents
 
 
-def documents_of(text: str | None, files: Files, lines: bool = False) -> Iterator[Document | Flush]:
+def documents_of(text: str | None, files: Files) -> Iterator[Document | Flush]:
     """The documents in order, and FLUSH wherever the next line of stdin is not there yet."""
     if text is not None:
-        yield from _stdin(lines) if text == "-" else [Document(text)]
+        yield from files.stdin() if text == "-" else [Document(text)]
     yield from files.documents()
 
 
-def _stdin(lines: bool) -> Iterator[Document | Flush]:
-    if not lines:
-        text = "".join(_decoded(data, number) for number, data in enumerate(sys.stdin.buffer, 1))
-        yield _document(text, "", STDIN)
-        return
+def _stdin(lines: bool, log: ProblemLog) -> Iterator[Document | Flush]:
     number = 0
-    for line in _lines_as_they_come(sys.stdin.buffer):
-        if isinstance(line, Flush):
-            yield line
+    for data in _lines_as_they_come(sys.stdin.buffer) if lines else [sys.stdin.buffer.read()]:
+        if isinstance(data, Flush):
+            yield data
             continue
         number += 1
-        yield _document(_decoded(line, number).removesuffix("\n").removesuffix("\r"), str(number), f"{STDIN}:{number}")
+        try:
+            text = decoded(data, STDIN, number)
+        except NotUtf8Error as error:
+            log.dropped(error.line, error.what)
+            continue
+        text = text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text
+        yield Document(text.removesuffix("\n").removesuffix("\r"), id=str(number)) if lines else Document(text)
 
 
 def _lines_as_they_come(stream: BinaryIO) -> Iterator[bytes | Flush]:
@@ -215,11 +231,3 @@ def _document(text: str, name: str, where: str) -> Document:
         return Document(text, id=name)
     except InvalidInputError as error:
         raise InvalidInputError(f"{where}: {error}") from None
-
-
-def _decoded(line: bytes, number: int) -> str:
-    try:
-        text = line.decode()
-    except UnicodeDecodeError as error:
-        raise AnynerError(f"{STDIN}:{number}: not UTF-8 text (byte 0x{line[error.start]:02x})") from None
-    return text.removeprefix(BYTE_ORDER_MARK) if number == 1 else text

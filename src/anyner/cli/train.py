@@ -144,17 +144,13 @@ def _run(recipe: Recipe, folder: Path, work: dict[str, Any], quiet: bool, note: 
     from anyner.api import train as train_recipe
     from anyner.storage.files import DiskFullError
     from anyner.training.checkpoint import has_checkpoint
-    from anyner.training.processes import Interrupted
 
     quality = work["quality"]
     fast = " --quality fast" if quality == "fast" else ""  # the recipe does not say how often dev is scored
     again = "the same command" if quality == "best" else f"anyner train{fast} -o {shlex.quote(str(folder))} --resume"
     try:
-        with listening(quiet, note) as listener:
+        with listening(quiet, note, f"continue with: {again}") as listener:
             return train_recipe(recipe, folder, listener=listener, **work)
-    except Interrupted as stopped:
-        say(f"anyner: stopped; continue with: {again}", err=True)
-        raise typer.Exit(stopped.exit_code) from None
     except DiskFullError as error:
         raise AnynerError(f"{error}: {again}" if has_checkpoint(folder) else str(error)) from None
 

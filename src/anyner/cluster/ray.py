@@ -16,10 +16,10 @@ from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Protocol
 
-from anyner.bulk.chunks import MOST_DOCUMENTS, Chunk
+from anyner.bulk.chunks import MOST_DOCUMENTS, Chunk, Done
 from anyner.bulk.parts import Parts
 from anyner.bulk.run import left_to_do
-from anyner.bulk.workers import Done, Task, Work
+from anyner.bulk.workers import Task, Work
 from anyner.cluster.rows import predicted_rows
 from anyner.corpora.corpus import Problem
 from anyner.errors import AnynerError, first_line
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from ray.data import Dataset
 
+OnProgress = Callable[[Done, float], object]
+"""Called with what is done so far and the share of the input read."""
 LOCAL = "local"
 """The address of a temporary cluster on this machine only."""
 _SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_BACKEND_LOG_LEVEL": "fatal"}
@@ -143,12 +145,11 @@ def predict_files(
     load: Callable[[], Recognizer],
     *,
     actors: Actors,
-    on_progress: Callable[[Done, float], object],
+    on_progress: OnProgress,
 ) -> tuple[Done, list[Problem]]:
     """Predicts the chunks of files on the cluster that Ray is connected to, and joins their parts into the output.
 
-    One task reads the files and the actors write the parts, so the nodes must share the folders of both. `on_progress` is called
-    with what is done so far and the share of the input read.
+    One task reads the files and the actors write the parts, so the nodes must share the folders of both.
     """
     from ray.data import DataContext, from_items
     from ray.exceptions import RayActorError, RayError

@@ -23,6 +23,7 @@ from anyner.corpora.formats.pubtator import PUBTATOR
 from anyner.corpora.formats.spacy import SPACY
 from anyner.corpora.formats.utf16 import UTF16
 from anyner.corpora.formats.webanno import WEBANNO
+from anyner.corpora.jsonfiles import first_item
 from anyner.corpora.textfiles import head_of
 from anyner.errors import AnynerError
 
@@ -157,6 +158,8 @@ def is_corpus_folder(path: Path) -> bool:
 def recognised(path: Path) -> Format:
     """The format of a file or folder, detected from its content."""
     head = "" if path.is_dir() else head_of(path)
+    if "\0" in head[:2]:
+        raise AnynerError(f"{path}: is binary, or UTF-16 without a byte order mark: save it as UTF-8 text")
     candidates = [one for one in FORMATS if one.signature and one.recognises(path, head)]
     candidates = candidates or [one for one in FORMATS if not one.signature and one.recognises(path, head)]
     if len(candidates) == 1:
@@ -175,8 +178,10 @@ def recognised(path: Path) -> Format:
         )
     if not head.strip():
         raise AnynerError(f"{path}: is empty: remove it, or put documents into it")
-    hint = "in a JSON list, write one document per line instead (jsonl); " if head.lstrip().startswith("[") else ""
+    if (first := first_item(head)) is not None and first.listed:
+        keys = ", ".join(sorted(first.keys)[:_SHOWN_FILES])
+        raise AnynerError(f'{path}: is a list of objects with the keys {keys}: expected "text" or "tokens" in each (jsonl)')
     raise AnynerError(
-        f"{path}: not in a known format; {hint}known formats: {', '.join(_BY_NAME)}; plain text files must end in .txt; "
+        f"{path}: not in a known format; known formats: {', '.join(_BY_NAME)}; plain text files must end in .txt; "
         "to name the format: anyner convert --from FORMAT"
     )

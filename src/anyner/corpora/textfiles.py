@@ -1,7 +1,8 @@
-"""Reading and replacing text files: UTF-8, plain or .gz or .xz, with or without a byte order mark, LF or CRLF."""
+"""Reading and replacing text files: UTF-8, or UTF-16 with a byte order mark; plain or .gz or .xz; LF or CRLF."""
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import lzma
@@ -14,25 +15,35 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, TypeVar, cast
+from typing import IO, Any, Protocol, TypeVar, cast
 
 from anyner.errors import AnynerError
 
 Item = TypeVar("Item")
 BYTE_ORDER_MARK = "\ufeff"
-_Packed = gzip.GzipFile | lzma.LZMAFile
-_UNPACKERS: dict[bytes, Callable[[IO[bytes]], _Packed]] = {
-    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
-    b"\xfd7zXZ\x00": lzma.LZMAFile,
-}
-"""Magic bytes of packed files, and what unpacks them."""
-_READ_AT_ONCE = 1 << 17
+_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_READ_AT_ONCE, _HEAD = 1 << 17, 1 << 16
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 _NOT_UNICODE = "backslashreplace"  # as JSON escapes lone surrogates; they must not end a run
 
 
 _UNPACKED, _UNPACKED_RATIO = 1_000_000_000, 20
 """Maximum unpacked size: bytes, or a multiple of the packed size if that is more. Text rarely packs that well."""
+
+
+class LineError(AnynerError):
+    """A file cannot be read at this line, or from it on."""
+
+    def __init__(self, path: Path | str, line: int, what: str) -> None:
+        self.line, self.what = line, what
+        super().__init__(f"{path}:{line}: {what}")
+
+
+class NotUtf8Error(LineError):
+    """A file is not UTF-8 text."""
+
+    def __init__(self, path: Path | str, line: int, byte: int) -> None:
+        super().__init__(path, line, f"not UTF-8 text (byte 0x{byte:02x})")
 
 
 class Position:
@@ -46,8 +57,50 @@ class Position:
         return 0 if self.file is None or self.file.closed else self.file.tell()
 
 
+class _Packed(Protocol):
+    def read1(self, size: int, /) -> bytes:
+        """At least one byte, unless the file has ended: whatever comes before damage is returned before its error is raised."""
+
+
+class _XzFile:
+    """All streams of an .xz file. `LZMAFile` takes a damaged stream after the first one for the end of the file."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self._stream = file, lzma.LZMADecompressor(lzma.FORMAT_XZ)
+
+    def read1(self, size: int, /) -> bytes:
+        data = b""
+        while not data:
+            packed = b""
+            if self._stream.eof:
+                packed = self._after_padding(self._stream.unused_data)
+                if not packed:
+                    break
+                self._stream = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+            elif self._stream.needs_input:
+                packed = self._file.read(io.DEFAULT_BUFFER_SIZE)
+                if not packed:
+                    raise EOFError
+            data = self._stream.decompress(packed, size)
+        return data
+
+    def _after_padding(self, packed: bytes) -> bytes:
+        """The beginning of the next stream; empty at the end of the file."""
+        packed = packed.lstrip(b"\0")
+        while not packed and (packed := self._file.read(io.DEFAULT_BUFFER_SIZE)):
+            packed = packed.lstrip(b"\0")
+        return packed
+
+
+_UNPACKERS: dict[bytes, Callable[[IO[bytes]], _Packed]] = {
+    b"\x1f\x8b": lambda file: gzip.GzipFile(fileobj=file),
+    b"\xfd7zXZ\x00": _XzFile,
+}
+"""Magic bytes of packed files, and what unpacks them."""
+
+
 @contextmanager
-def _bytes_of(path: Path, position: Position | None = None) -> Iterator[IO[bytes]]:
+def _bytes_of(path: Path, position: Position | None = None) -> Iterator[io.BufferedReader]:
     """The unpacked bytes of a file; packing is detected from the first bytes, not from the name."""
     try:
         with path.open("rb") as plain:
@@ -61,38 +114,68 @@ def _bytes_of(path: Path, position: Position | None = None) -> Iterator[IO[bytes
         raise AnynerError(f"{path}: no such file") from None
     except MemoryError:
         raise AnynerError(f"{path}: too large for the memory of this machine") from None
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise AnynerError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    except OSError as error:
+        raise AnynerError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
 class _Unpacked(io.RawIOBase):
     """The content of a packed file, up to a limit: a few kilobytes can unpack to more than fits into memory."""
 
     def __init__(self, stream: _Packed, path: Path) -> None:
-        self._stream, self._path = stream, path
+        self._stream, self._path, self._line = stream, path, 1
         self._left = self._limit = max(_UNPACKED, _UNPACKED_RATIO * path.stat().st_size)
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        data = self._stream.read(len(buffer))
+        try:
+            data = self._stream.read1(len(buffer))
+        except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
+            what = "is cut off here" if isinstance(error, EOFError) else f"is damaged here or before ({error})"
+            what = f"cannot be read further: the compressed file {what}: copy or download it again"
+            raise LineError(self._path, self._line, what) from error
         buffer[: len(data)] = data
+        self._line += data.count(b"\n")
         self._left -= len(data)
         if self._left < 0:
             raise AnynerError(f"{self._path}: unpacks to more than {self._limit / 1e9:g} GB: unpack it first")
         return len(data)
 
 
-class NotUtf8Error(AnynerError):
-    """A file is not UTF-8 text."""
+class _Recoded(io.RawIOBase):
+    """The content of a UTF-16 file in UTF-8. Lone surrogates stay what they are, so that their lines are reported."""
 
-    def __init__(self, path: Path, line: int, byte: int) -> None:
-        self.line, self.what = line, f"not UTF-8 text (byte 0x{byte:02x})"
-        super().__init__(f"{path}:{line}: {self.what}")
+    def __init__(self, stream: io.BufferedReader) -> None:
+        self._stream, self._held = stream, b""
+        self._decoder = codecs.getincrementaldecoder("utf-16")("surrogatepass")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = b"more"
+        while data and not self._held:
+            data = self._stream.read1(len(buffer))
+            self._held = self._decoder.decode(data, final=not data).encode(errors="surrogatepass")
+        part, self._held = self._held[: len(buffer)], self._held[len(buffer) :]
+        buffer[: len(part)] = part
+        return len(part)
 
 
-def _decoded(data: bytes, path: Path, first_line: int) -> str:
+@contextmanager
+def _utf8_of(path: Path, position: Position | None = None) -> Iterator[io.BufferedReader]:
+    """The content of a text file, in UTF-8."""
+    with _bytes_of(path, position) as stream:
+        try:
+            is_utf16 = stream.peek(2)[:2] in _UTF16_MARKS
+            yield io.BufferedReader(_Recoded(stream), _READ_AT_ONCE) if is_utf16 else stream
+        except UnicodeDecodeError:
+            raise AnynerError(f"{path}: ends inside a UTF-16 character: it is cut off: copy or download it again") from None
+
+
+def decoded(data: bytes, path: Path | str, first_line: int) -> str:
+    """UTF-8 as text; an error names the line."""
     try:
         return data.decode()
     except UnicodeDecodeError as error:
@@ -106,10 +189,10 @@ def numbered_lines(
 
     A line that is not UTF-8 is an error; with `bad`, it is passed to that function and left out.
     """
-    with _bytes_of(path, position) as stream:
+    with _utf8_of(path, position) as stream:
         for number, data in enumerate(stream, 1):
             try:
-                line = _decoded(data, path, number).removesuffix("\n").removesuffix("\r")
+                line = decoded(data, path, number).removesuffix("\n").removesuffix("\r")
             except NotUtf8Error as error:
                 if bad is None:
                     raise
@@ -120,8 +203,8 @@ def numbered_lines(
 
 def whole_text(path: Path) -> str:
     """The whole text of a file, with its line ends and byte order mark."""
-    with _bytes_of(path) as stream:
-        return _decoded(stream.read(), path, 1)
+    with _utf8_of(path) as stream:
+        return decoded(stream.read(), path, 1)
 
 
 def whole_bytes(path: Path) -> bytes:
@@ -130,14 +213,27 @@ def whole_bytes(path: Path) -> bytes:
         return stream.read()
 
 
-def head_bytes(path: Path, size: int = 65536) -> bytes:
+def head_bytes(path: Path) -> bytes:
+    """The first 64 KiB. The lines before damage are enough to detect a format."""
     with _bytes_of(path) as stream:
-        return stream.read(size)
+        return _head(stream)
 
 
 def head_of(path: Path) -> str:
-    """The first 64 KiB as text, for format detection; invalid bytes are replaced."""
-    return head_bytes(path).decode(errors="replace").removeprefix(BYTE_ORDER_MARK)
+    """The same as text; invalid bytes are replaced."""
+    with _utf8_of(path) as stream:
+        return _head(stream).decode(errors="replace").removeprefix(BYTE_ORDER_MARK)
+
+
+def _head(stream: io.BufferedReader) -> bytes:
+    head = b""
+    try:
+        while len(head) < _HEAD and (more := stream.read1(_HEAD - len(head))):
+            head += more
+    except LineError:
+        if b"\n" not in head:
+            raise
+    return head
 
 
 def write_chunks(path: Path, chunks: Iterable[str]) -> None:

@@ -155,12 +155,14 @@ def gold_of(examples: Sequence[Example]) -> Gold:
     sentence = np.repeat(np.arange(len(examples)), counts)
     host = GoldArrays(sentence, held.label, held.first, held.last, held.words, held.offsets)
     first_end, last_start = _inner_bounds(held)
+    annotated = np.stack([example.annotated for example in examples])  # (B, C)
     return Gold(
         **{name: torch.from_numpy(getattr(host, name)) for name in GoldArrays.__slots__},
         contiguous=torch.from_numpy(held.contiguous),
         first_end=torch.from_numpy(first_end),
         last_start=torch.from_numpy(last_start),
-        annotated=torch.from_numpy(np.stack([example.annotated for example in examples])),
+        annotated=torch.from_numpy(annotated),
+        all_annotated=bool(annotated.all()),
         counts=tuple(counts),
         host=host,
         soft_labels=_soft_labels_of(examples),

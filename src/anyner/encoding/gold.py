@@ -8,9 +8,12 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+IMPOSSIBLE = -1e4
+"""Logit of an impossible class; finite, as it may be the target's."""
 WHOLE = 1000
 """Probabilities are copied to the device as integers, in thousandths."""
 
@@ -79,10 +82,24 @@ class Gold:
     words: Tensor  # (W,) word indices in their sentences
     offsets: Tensor  # (E + 1,)
     annotated: Tensor  # (B, C) bool: label was annotated there; others give no loss
+    all_annotated: bool
+    """Whether all labels were annotated in all sentences, on the host."""
     counts: tuple[int, ...]
     """Entities of each sentence, on the host."""
     host: GoldArrays
     soft_labels: SoftLabels | None = None
+
+    def known(self, logits: Tensor, sentence: Tensor | None = None) -> Tensor:
+        """The logits (N, 1 + C, …) with labels impossible where they were not annotated; class 0 is no entity.
+
+        `sentence` (N,) is that of each row; none: one row per sentence. With 1 + 2 C classes, each label has two.
+        """
+        if self.all_annotated:
+            return logits
+        kinds = (logits.shape[1] - 1) // self.annotated.shape[1]
+        unknown = functional.pad((~self.annotated).repeat(1, kinds), (1, 0))  # (B, classes)
+        unknown = unknown if sentence is None else unknown[sentence]
+        return logits.masked_fill(unknown.view(*unknown.shape, *[1] * (logits.dim() - 2)), IMPOSSIBLE)
 
     def span_targets(self, words: int) -> Tensor:
         """The probability that each span is a contiguous entity of each label: (B, C, M, M), float32."""

@@ -83,6 +83,11 @@ class Frame:
     pad: int
     unknown: int
 
+    @property
+    def special(self) -> int:
+        """Number of special pieces around a text."""
+        return len(self.prefix) + len(self.suffix)
+
 
 class PieceVocabulary:
     """The encoder's tokenizer, for single words."""

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from anyner.evaluation.errors import Cause, ErrorCase
 from anyner.evaluation.match import Pair, shared_keys
 from anyner.evaluation.scores import Score, ratio
 
-_STEPS = 100
+_STEPS, _BINS = 100, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +53,16 @@ def threshold_curve(pairs: Sequence[Pair]) -> tuple[AtThreshold, ...]:
     return tuple(points)
 
 
-def reliability(pairs: Sequence[Pair], bins: int = 10) -> tuple[Bin, ...]:
+def reliability(pairs: Sequence[Pair]) -> tuple[Bin, ...]:
     """Mean score and precision of the predictions in each bin of scores; empty bins are left out."""
     scores, right = scored(pairs)
-    places = np.clip((scores * bins).astype(int), 0, bins - 1)
+    places = np.clip((scores * _BINS).astype(int), 0, _BINS - 1)
     found = []
-    for place in range(bins):
+    for place in range(_BINS):
         own = places == place
         if own.any():
             mean, precision = float(scores[own].mean()), float(right[own].mean())
-            found.append(Bin(place / bins, (place + 1) / bins, int(own.sum()), mean, precision))
+            found.append(Bin(place / _BINS, (place + 1) / _BINS, int(own.sum()), mean, precision))
     return tuple(found)
 
 
@@ -71,9 +72,7 @@ def calibration_error(bins: Sequence[Bin]) -> float:
     return ratio(sum(one.predicted * abs(one.mean_score - one.precision) for one in bins), total)
 
 
-def scored(
-    pairs: Sequence[Pair],
-) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+def scored(pairs: Sequence[Pair]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Score and correctness of every prediction; both empty if one has no score."""
     scores, right = [], []
     for pair in pairs:

@@ -44,56 +44,14 @@ class _Recorded:
 class _Traced(nn.Module):
     """A step with the model, for the names of its weights. Records the names of its outputs when it runs."""
 
-    def __init__(self, model: NerModel) -> None:
-        super().__init__()
-        self.model, self.recorded = model, _Recorded()
-
-    def named(self, outputs: Mapping[str, Tensor] | None) -> tuple[Tensor, ...]:
-        self.recorded.outputs = tuple(outputs or ())
-        if not outputs:
-            raise AnynerError("nothing to export")
-        return tuple(outputs.values())
-
-
-class _Reading(_Traced):
-    """The first step: from pieces to what the head reads of the words."""
-
-    def __init__(self, model: NerModel, has_cls: bool) -> None:
-        super().__init__(model)
-        self._has_cls = has_cls
-
-    def forward(
-        self, piece_ids: Tensor, piece_mask: Tensor, first_piece: Tensor, last_piece: Tensor, *others: Tensor
-    ) -> tuple[Tensor, ...]:
-        word_mask, *shapes = others
-        order = torch.arange(piece_ids.shape[0])
-        batch = Batch(
-            piece_ids=piece_ids,
-            piece_mask=piece_mask,
-            first_piece=first_piece,
-            last_piece=last_piece,
-            word_mask=word_mask,
-            packed=order,
-            unpacked=order,
-            lengths=(1, 2),  # not known in a graph: rows differ in length, so masks are needed
-            piece_lengths=(1, 2),
-            most_pieces=LONGEST_WORD,
-            has_cls=self._has_cls,
-            windows=(),
-            shapes=shapes[0] if shapes else None,
-        )
-        return self.named(self.model.head.read(self.model.encoder(batch)))
-
-
-class _Calling(_Traced):
-    """A later step."""
-
     def __init__(self, model: NerModel, step: Step) -> None:
-        super().__init__(model)
-        self._step = step
+        super().__init__()
+        self.model, self.recorded, self._step = model, _Recorded(), step
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        return self.named(self._step.function(*inputs))
+        outputs = self._step.function(*inputs)
+        self.recorded.outputs = tuple(outputs)
+        return tuple(outputs.values())
 
 
 def add_graph(recognizer: Recognizer, folder: Path) -> Graph:
@@ -110,9 +68,8 @@ def _written(recognizer: Recognizer, folder: Path) -> Graph:
     model = recognizer.model.eval()
     architecture = recognizer.config.architecture
     numpy_head_class(architecture)  # an error if there is none
-    programs = {READ: _exported(_Reading(model, bool(recognizer.vocabulary.frame.prefix)), _reading_step(model), READ)}
-    for name, step in model.head.steps().items():
-        programs[name] = _exported(_Calling(model, step), step, name)
+    steps = {READ: reading_step(model, has_cls=bool(recognizer.vocabulary.frame.prefix)), **model.head.steps()}
+    programs = {name: _exported(model, step, name) for name, step in steps.items()}
     tokens = model.encoder.tables.tokens
     table = model.embedding if recognizer.vocabulary.frame.pad <= _LARGEST_PAD else None
     stored, weights, taken_out = set(model.state_dict()), dict[str, tuple[str, ...]](), False
@@ -135,37 +92,56 @@ def _written(recognizer: Recognizer, folder: Path) -> Graph:
     return graph
 
 
-def _reading_step(model: NerModel) -> Step:
-    """Example inputs: three windows of five words, six pieces and two special pieces."""
-    ids = torch.zeros(3, 8, dtype=torch.long)
+def reading_step(model: NerModel, has_cls: bool) -> Step:
+    """The first step: from pieces to what the head reads of the words."""
+
+    def read(*inputs: Tensor) -> Mapping[str, Tensor]:
+        named: dict[str, Any] = dict(zip(examples, inputs, strict=True))
+        order = torch.arange(inputs[0].shape[0])
+        batch = Batch(
+            **named,
+            packed=order,
+            unpacked=order,
+            lengths=(1, 2),  # not known in a graph: rows differ in length, so masks are needed
+            piece_lengths=(1, 2),
+            most_pieces=LONGEST_WORD,
+            has_cls=has_cls,
+            windows=(),
+        )
+        outputs = model.head.read(model.encoder(batch))
+        if not outputs:
+            raise AnynerError("nothing to export")
+        return outputs
+
+    # three windows of five words, six pieces and two special pieces
     first = torch.arange(1, 6).repeat(3, 1)  # (3, 5)
     piece_mask, word_mask = torch.ones(3, 8, dtype=torch.bool), torch.ones(3, 5, dtype=torch.bool)
     piece_mask[1, 6:], word_mask[1, 3:] = False, False
-    ends = {"first_piece": first, "last_piece": first.clone()}  # the exporter would merge two inputs with the same tensor
-    examples = {"piece_ids": ids, "piece_mask": piece_mask, **ends, "word_mask": word_mask}
+    examples = {
+        "piece_ids": torch.zeros(3, 8, dtype=torch.long),
+        "piece_mask": piece_mask,
+        "first_piece": first,
+        "last_piece": first.clone(),  # the exporter would merge two inputs with the same tensor
+        "word_mask": word_mask,
+    }
     if model.encoder.shapes is not None:
         examples["shapes"] = torch.zeros(3, 5, dtype=torch.long)
-
-    def nothing(*_: Tensor) -> Mapping[str, Tensor]:
-        return {}
-
-    return Step(nothing, examples, dict.fromkeys(examples, (0, 1)))
+    return Step(read, examples, dict.fromkeys(examples, (0, 1)))
 
 
-def _exported(module: _Traced, step: Step, name: str) -> ir.Model:
+def _exported(model: NerModel, step: Step, name: str) -> ir.Model:
     """The program of a step, not yet optimised, with the weights in it."""
-    module.eval()
+    module = _Traced(model, step).eval()
     inputs, dynamic = tuple(step.examples.values()), torch.export.Dim.DYNAMIC
     varying = tuple(dict.fromkeys(step.varying[own], dynamic) for own in step.examples)
     try:
         with torch.no_grad(), _quiet():
-            shapes = (*varying[:4], varying[4:]) if isinstance(module, _Reading) else (varying,)
             how: dict[str, Any] = {"dynamo": True, "input_names": list(step.examples), "optimize": False, "verbose": False}
             how["custom_translation_table"] = TRANSLATIONS
-            if module.model.encoder.config.lstm_layers:  # slower, but a BiLSTM stays one
-                program = torch.onnx.export(module, inputs, dynamic_shapes=shapes, **how)
+            if model.encoder.config.lstm_layers:  # slower, but a BiLSTM stays one
+                program = torch.onnx.export(module, inputs, dynamic_shapes=(varying,), **how)
             else:
-                program = torch.onnx.export(torch.export.export(module, inputs, dynamic_shapes=shapes, strict=False), **how)
+                program = torch.onnx.export(torch.export.export(module, inputs, dynamic_shapes=(varying,), strict=False), **how)
     except Exception as error:  # every encoder fails in its own way
         if isinstance(error, AnynerError) or "nothing to export" in str(error):
             raise AnynerError("the model cannot be exported with its settings: it runs in torch only") from None

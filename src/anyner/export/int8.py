@@ -111,6 +111,6 @@ class _Int8:
 
 def _fits(weight: ir.Value | None) -> bool:
     """Whether it is an encoder matrix that rows are multiplied by."""
-    name = (weight.name or "") if weight is not None else ""
-    own = name.startswith(_ENCODER) and name.endswith(TRANSPOSED)
-    return weight is not None and weight.shape is not None and own and len(weight.shape) == 2
+    if weight is None or weight.name is None or weight.shape is None:
+        return False
+    return weight.name.startswith(_ENCODER) and weight.name.endswith(TRANSPOSED) and len(weight.shape) == 2

@@ -1,4 +1,4 @@
-"""Checks a graph: both runtimes read the same texts, the graph in several batch sizes and orders."""
+"""Adds graphs to a model folder and checks them: both runtimes read the same texts, in several batch sizes and orders."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from pathlib import Path
 from anyner.document import Document
 from anyner.errors import AnynerError
 from anyner.evaluation.evaluate import evaluate_documents
+from anyner.export.graph import add_graph
+from anyner.export.int8 import add_int8, remove_int8
 from anyner.fragments import Fragments
 from anyner.inference.recognizer import Recognizer
 from anyner.storage.files import write_text
-from anyner.storage.graph import PARITY
+from anyner.storage.graph import PARITY, remove_graph
+from anyner.storage.load import load
 
 CLOSE = 1e-4
 """Maximum difference between two scores of the same entity."""
@@ -62,6 +65,37 @@ class Int8Parity:
     def holds(self) -> bool:
         whatever_the_batch = not self.differing and self.largest_difference <= CLOSE
         return whatever_the_batch and self.f1_in_float32 - self.f1 <= MOST_LOST
+
+
+def add_checked_graph(folder: Path, documents: Sequence[Document]) -> Parity:
+    """Exports the model and predicts the documents in both runtimes. If the results differ, the graph is removed."""
+    in_torch = load(folder, device="cpu", runtime="torch")
+    add_graph(in_torch, folder)
+    try:
+        parity = compared(in_torch, load(folder, runtime="onnx"), documents)
+        if not parity.holds:
+            difference = f"{parity.differing} entities differ, scores by up to {parity.largest_difference:.1e}"
+            raise AnynerError(f"{folder}: the graph and torch disagree: {difference}")
+    except BaseException:
+        remove_graph(folder)
+        raise
+    write_parity(folder, parity)
+    return parity
+
+
+def add_checked_int8(folder: Path, parity: Parity, documents: Sequence[Document]) -> Int8Parity:
+    """Adds an int8 graph to a folder whose graph has been checked; it is removed if it loses too much F1."""
+    add_int8(folder)
+    try:
+        int8 = compared_int8(load(folder, runtime="onnx"), load(folder, runtime="int8"), documents)
+        if not int8.holds:
+            scores = f"F1 {100 * int8.f1:.1f} instead of {100 * int8.f1_in_float32:.1f} on {int8.documents} documents"
+            raise AnynerError(f"{folder}: no int8 graph: it loses more than {100 * MOST_LOST:.1f} points: {scores}")
+    except BaseException:
+        remove_int8(folder)
+        raise
+    write_parity(folder, parity, int8)
+    return int8
 
 
 def write_parity(folder: Path, parity: Parity, int8: Int8Parity | None = None) -> None:

@@ -16,17 +16,17 @@ def window_size(window: Window) -> int:
     return sum(map(len, window.pieces)) + len(window.line_starts) + len(window.before) + len(window.after)
 
 
-def likeness(window: Window) -> int:
-    """The sort key: windows with similar keys share a batch.
+def likeness(window: Window, padded: bool) -> int:
+    """The sort key: windows with similar keys share a batch; with equal ones if batches must not be padded.
 
     Context goes through the encoder only; a window's own words go through the head as well, so padding them costs more.
     """
-    return window_size(window) + _OWN_WEIGHT * sum(map(len, window.pieces))
+    return window_size(window) + (_OWN_WEIGHT * sum(map(len, window.pieces)) if padded else 0)
 
 
 def longest_first(windows: Sequence[Window], padded: bool = True) -> list[int]:
     """The indices of the windows, longest first; windows of equal size are adjacent if batches must not be padded."""
-    alike = list(map(likeness if padded else window_size, windows))
+    alike = [likeness(window, padded) for window in windows]
     return sorted(range(len(windows)), key=alike.__getitem__, reverse=True)
 
 

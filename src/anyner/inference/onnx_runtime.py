@@ -11,15 +11,14 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from anyner.architectures.decode import HostProposals, decode_spans
+from anyner.architectures.decode import HostProposals
 from anyner.architectures.draw import Draw
-from anyner.architectures.numpy_head import READ, TABLE, Arrays, NumpyHead, Run
-from anyner.architectures.settings import Decoding, HeadConfig, Options
-from anyner.encoding.arrays import BatchArrays, Integers, arrays_of
+from anyner.architectures.numpy_head import READ, TABLE, Arrays, NumpyHead
+from anyner.architectures.settings import Decoding
+from anyner.encoding.arrays import Integers, arrays_of
 from anyner.encoding.pieces import Frame
 from anyner.encoding.shapes import ShapeVocabulary
 from anyner.errors import AnynerError, first_line
-from anyner.text.align import WordEntity
 from anyner.text.windows import Window
 
 Floats = NDArray[np.float32]
@@ -82,24 +81,34 @@ def _threads() -> int:
     return min(_MOST_THREADS, allowed)
 
 
-@dataclass(frozen=True, slots=True)
-class Reader:
-    """Runs the first step on windows."""
-
-    run: Run
+@dataclass
+class OnnxRuntime:
+    head: NumpyHead
     frame: Frame
     shapes: ShapeVocabulary | None
     table: Callable[[Integers], Floats] | None
     """Looks up rows of the encoder's embedding; None: the embedding is in the graph."""
+    most_pieces: int | None
+    draw: Draw
+    padded: bool = True
 
-    def read(self, windows: Sequence[Window]) -> tuple[BatchArrays, dict[str, NDArray[Any]]]:
-        """The batch, and the outputs of the first step."""
+    @property
+    def batch_tokens(self) -> int:
+        return BATCH_TOKENS if self.padded else UNPADDED_BATCH_TOKENS
+
+    def propose(self, windows: Sequence[Window], decoding: Decoding) -> HostProposals:
         batch = arrays_of(windows, self.frame, self.shapes)
         inputs = {name: getattr(batch, name) for name in _INPUTS}
         if self.table is not None:
             used, inputs["piece_ids"] = renumbered(batch.piece_ids, self.frame.pad)
             inputs[TABLE] = self.table(used)
-        return batch, self.run(READ, inputs)
+        read = self.head.run(READ, inputs)
+        try:
+            if decoding.span_classifier_alone:
+                return self.head.propose_by_spans(batch, read, decoding)
+            return self.head.propose(batch, read, decoding, self.draw)
+        except (KeyError, IndexError, ValueError) as error:  # outputs without the names and shapes that the head expects
+            raise AnynerError(f"the graph does not fit the model: {first_line(error)}: run anyner export") from error
 
 
 def renumbered(pieces: Integers, pad: int) -> tuple[Integers, Integers]:
@@ -111,34 +120,3 @@ def renumbered(pieces: Integers, pad: int) -> tuple[Integers, Integers]:
     before, behind = used[:pad], used[pad:]
     filled = np.concatenate([before, np.full(pad - len(before) + 1, pad), behind])
     return filled, np.where(pieces == pad, pad, places)
-
-
-class OnnxRuntime:
-    def __init__(self, head: NumpyHead, reader: Reader, most_pieces: int | None, seed: int, *, padded: bool = True) -> None:
-        self.head, self.reader, self.most_pieces, self.draw = head, reader, most_pieces, Draw(seed)
-        self.padded, self.batch_tokens = padded, BATCH_TOKENS if padded else UNPADDED_BATCH_TOKENS
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return self.head.labels
-
-    @property
-    def head_config(self) -> HeadConfig:
-        return self.head.config
-
-    @property
-    def call_options(self) -> type[Options]:
-        return self.head.CallOptions
-
-    def propose(self, windows: Sequence[Window], decoding: Decoding) -> HostProposals:
-        batch, read = self.reader.read(windows)
-        try:
-            if decoding.span_classifier_alone:
-                return self.head.propose_by_spans(batch, read, decoding)
-            return self.head.propose(batch, read, decoding, self.draw)
-        except (KeyError, IndexError, ValueError) as error:  # outputs without the names and shapes that the head expects
-            raise AnynerError(f"the graph does not fit the model: {first_line(error)}: run anyner export") from error
-
-    def decode(self, proposals: HostProposals, sentences: int, decoding: Decoding) -> list[list[WordEntity]]:
-        decode = decode_spans if decoding.span_classifier_alone else self.head.decode
-        return decode(proposals, sentences, decoding)

@@ -40,7 +40,7 @@ class Pool:
     def add(self, window: Window) -> None:
         size = window_size(window)
         self._waiting[self.added] = window
-        self._ordered.append((self._alike(window), self.added, size))
+        self._ordered.append((likeness(window, self.padded), self.added, size))
         self.pieces += size
         self.added += 1
 
@@ -48,7 +48,7 @@ class Pool:
         """The oldest window and the most similar ones, as many as fit in a batch."""
         self._ordered.sort()
         oldest, window = next(iter(self._waiting.items()))
-        first, stop = self._around(bisect_left(self._ordered, (self._alike(window), oldest)))
+        first, stop = self._around(bisect_left(self._ordered, (likeness(window, self.padded), oldest)))
         taken = self._ordered[first:stop]
         del self._ordered[first:stop]
         self.pieces -= sum(size for *_, size in taken)
@@ -61,9 +61,6 @@ class Pool:
         plan = batches([size + self._extra for *_, size in ordered], range(len(ordered)), self.tokens, padded=self.padded)
         taken = [[ordered[place][1] for place in places] for places in plan]
         return [{number: waiting[number] for number in numbers} for numbers in sorted(taken, key=min)]
-
-    def _alike(self, window: Window) -> int:
-        return likeness(window) if self.padded else window_size(window)
 
     def _around(self, place: int) -> tuple[int, int]:
         """The largest slice of `_ordered` around a place that fits a batch, grown towards the nearer neighbour."""

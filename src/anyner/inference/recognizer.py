@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Protocol, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
 from anyner.architectures.settings import Decoding
 from anyner.document import Document
@@ -14,8 +14,7 @@ from anyner.encoding.pieces import PieceVocabulary
 from anyner.errors import AnynerError, InvalidInputError
 from anyner.inference.config import ModelConfig
 from anyner.inference.pool import Flush, Pool
-from anyner.inference.proposing import Proposer, decoded
-from anyner.inference.runtime import Runtime
+from anyner.inference.runtime import Runtime, decoded
 from anyner.inference.streaming import Progress, Stream, UnknownWords
 from anyner.overlap import Policy, checked_policy
 from anyner.text.align import WordEntity
@@ -24,9 +23,6 @@ from anyner.text.windows import Window, windows_of
 
 if TYPE_CHECKING:
     from anyner.model import NerModel
-
-BATCH_TOKENS, CPU_BATCH_TOKENS, GPU_BATCH_TOKENS = 16_384, 1024, 65_536
-"""Pieces per batch. On a GPU, large batches cost less than more kernel launches; a CPU is fastest while a batch fits in cache."""
 
 
 class Choices(TypedDict, total=False):
@@ -54,7 +50,6 @@ class Recognizer:
         self.config = config
         self.budget = word_budget(runtime, vocabulary, config)
         vocabulary.limit(self.budget)
-        self.proposer = Proposer(runtime, vocabulary)
         self._unknown = UnknownWords(unknown_piece(vocabulary))
 
     def __repr__(self) -> str:
@@ -117,7 +112,7 @@ class Recognizer:
         stream = Stream(
             self._windows,
             partial(self._read, decoding=decoding),
-            Pool(batch_tokens, self.proposer.extra, padded=self.runtime.padded),
+            Pool(batch_tokens, self.vocabulary.frame.special, padded=self.runtime.padded),
             policy=decoding.policy,
             unknown=self._unknown,
             progress=progress,
@@ -127,7 +122,7 @@ class Recognizer:
 
     def _read(self, windows: Sequence[Window], decoding: Decoding) -> Sequence[Sequence[WordEntity]]:
         """The entities of the windows of one batch."""
-        return decoded(self.runtime, self.proposer.propose_batch(windows, decoding), len(windows), decoding)
+        return decoded(self.runtime, self.runtime.propose(windows, decoding), len(windows), decoding)
 
     def _windows(self, document: Document, number: int) -> Iterator[Window]:
         return windows_of(document, number, self.config.text, self.budget, self.vocabulary.cut)
@@ -151,9 +146,9 @@ class Recognizer:
 
         Thresholds of a call are compared with uncalibrated scores, and the calibrated thresholds of labels are ignored.
         """
-        runtime = self.runtime
+        head = self.runtime.head
         chosen = dict(self.config.thresholds)
-        loosest = {threshold.name: threshold.loosest for threshold in runtime.head_config.thresholds()}
+        loosest = {threshold.name: threshold.loosest for threshold in head.config.thresholds()}
         for name, value in (thresholds or {}).items():
             if name not in chosen:
                 raise AnynerError(f"unknown threshold {name!r}; {self.config.architecture} has: {', '.join(chosen) or 'none'}")
@@ -163,14 +158,14 @@ class Recognizer:
                 raise AnynerError(f"threshold {name}: expected {loosest[name]} to 1, got {value!r}")
             chosen[name] = float(value)
         policy: Policy = checked_policy(overlap) if overlap else self.config.overlap
-        asked = runtime.call_options.of({**self.config.options, **(options or {})}, "options")
+        asked = head.CallOptions.of({**self.config.options, **(options or {})}, "options")
         of_labels: dict[str, float] = {}
         if self.config.calibration is not None and not thresholds:
             of_labels = {label: self.config.calibration.score(one) for label, one in self.config.calibration.thresholds.items()}
         if of_labels:
             lowest = min(of_labels.values())
-            chosen |= {one.name: max(lowest, one.loosest) for one in runtime.head_config.thresholds() if one.of_score}
-        return Decoding(runtime.labels, chosen, policy, runtime.head_config, asked, of_labels)
+            chosen |= {one.name: max(lowest, one.loosest) for one in head.config.thresholds() if one.of_score}
+        return Decoding(head.labels, chosen, policy, head.config, asked, of_labels)
 
 
 def documents_in(texts: Iterable[str | Document | Flush]) -> Iterator[Document | Flush]:
@@ -202,26 +197,17 @@ def unknown_piece(vocabulary: PieceVocabulary) -> int | None:
     return piece if named or piece not in vocabulary.cut(["a"])[0] else None
 
 
-class _Reader(Protocol):
-    """An encoder, or a runtime with one."""
-
-    @property
-    def most_pieces(self) -> int | None: ...
-
-
-def window_pieces(encoder: _Reader, text: TextConfig) -> int:
+def window_pieces(limit: int | None, text: TextConfig) -> int:
     """Maximum number of pieces in a window, special ones included: `text.window`, or the encoder's limit, at most 512."""
-    limit = encoder.most_pieces
     if text.window is not None and limit is not None and text.window > limit:
         raise AnynerError(f"text.window {text.window} is longer than the encoder's {limit}; set text.window <= {limit}")
     return text.window or min(512, limit or 512)
 
 
-def word_budget(encoder: _Reader, vocabulary: PieceVocabulary, config: ModelConfig) -> int:
+def word_budget(runtime: Runtime, vocabulary: PieceVocabulary, config: ModelConfig) -> int:
     """Pieces of a window left for words and context, besides the special ones."""
-    window = window_pieces(encoder, config.text)
-    frame = vocabulary.frame
-    budget = window - len(frame.prefix) - len(frame.suffix) - 2
+    window = window_pieces(runtime.most_pieces, config.text)
+    budget = window - vocabulary.frame.special - 2
     if budget < 8:
         raise AnynerError(f"text.window {window} leaves {budget} pieces for words; set a larger text.window")
     return budget

@@ -10,18 +10,19 @@ from functools import cache, partial
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from anyner.architectures.base import Head
 from anyner.architectures.decode import HostProposals
 from anyner.architectures.draw import Draw
-from anyner.architectures.settings import Decoding, HeadConfig, Options
+from anyner.architectures.settings import Decoding
 from anyner.encoding.batch import batch_of
 from anyner.encoding.pieces import PieceVocabulary
 from anyner.inference.config import ModelConfig, Precision
-from anyner.inference.recognizer import BATCH_TOKENS, CPU_BATCH_TOKENS, GPU_BATCH_TOKENS, Recognizer
+from anyner.inference.recognizer import Recognizer
 from anyner.model import NerModel
-from anyner.text.align import WordEntity
 from anyner.text.windows import Window
 
-_DEFAULT_TOKENS = {"cpu": CPU_BATCH_TOKENS, "cuda": GPU_BATCH_TOKENS}
+_BATCH_TOKENS, _OTHER_BATCH_TOKENS = {"cpu": 1024, "cuda": 65_536}, 16_384
+"""Pieces per batch. On a GPU, large batches cost less than more kernel launches; a CPU is fastest while a batch fits in cache."""
 _KERNELS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 """Without cuDNN, which takes a second to plan for every new shape; nearly every batch of text has a new shape."""
 
@@ -41,16 +42,8 @@ class TorchRuntime:
         return next(self.model.parameters()).device
 
     @property
-    def labels(self) -> tuple[str, ...]:
-        return self.model.head.labels
-
-    @property
-    def head_config(self) -> HeadConfig:
-        return self.model.head.config
-
-    @property
-    def call_options(self) -> type[Options]:
-        return self.model.head.CallOptions
+    def head(self) -> Head:
+        return self.model.head
 
     @property
     def most_pieces(self) -> int | None:
@@ -58,7 +51,7 @@ class TorchRuntime:
 
     @property
     def batch_tokens(self) -> int:
-        return _DEFAULT_TOKENS.get(self.device.type, BATCH_TOKENS)
+        return _BATCH_TOKENS.get(self.device.type, _OTHER_BATCH_TOKENS)
 
     def propose(self, windows: Sequence[Window], decoding: Decoding) -> HostProposals:
         """A model in training stays in it."""
@@ -75,9 +68,6 @@ class TorchRuntime:
         finally:
             if training:
                 self.model.train()
-
-    def decode(self, proposals: HostProposals, sentences: int, decoding: Decoding) -> list[list[WordEntity]]:
-        return self.model.decode(proposals, sentences, decoding)
 
 
 def torch_recognizer(

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
+from anyner.architectures.decode import HostProposals
 from anyner.architectures.settings import Decoding
 from anyner.document import Document, Entity
 from anyner.evaluation.scores import NOTHING, Score
 from anyner.fragments import Fragments
-from anyner.inference.proposing import Proposed, decoded
-from anyner.inference.recognizer import BATCH_TOKENS, Recognizer
-from anyner.inference.runtime import Runtime
+from anyner.inference.batching import batches, longest_first, window_size
+from anyner.inference.recognizer import Recognizer
+from anyner.inference.runtime import Runtime, decoded
 from anyner.text.align import WordEntity
 from anyner.text.windows import Window, WindowMerger
 
 _FEW = 20
 """Up to this number, all candidates of a threshold are tried."""
-
+_MOST_BATCH_TOKENS = 16_384
+"""Batches are small even on a GPU: an untrained head proposes nearly everything."""
 RECALL_WEIGHTS = {"all": 1.0, "discontinuous": 0.5}
 """Thresholds are tuned for F1; for discontinuous entities precision counts twice: a wrong one also lowers the F1 of all."""
 
 _Key = tuple[str, Fragments]
 _Scores = Mapping[str, Score]
 """The scores of `all` entities and of the `discontinuous` ones, as `Threshold.tuned_on` names them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposed:
+    """The proposals of one batch, on the host; `places` are the indices of its windows."""
+
+    places: tuple[int, ...]
+    proposals: HostProposals
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,28 +60,34 @@ class Tuner:
         """Number of words read for every tuning."""
         return sum(len(window.words) for window in self._windows)
 
-    def tune(self, batch_tokens: int | None = None) -> Tuned:
+    def tune(self) -> Tuned:
         """Thresholds tuned for strict F1 on the documents."""
-        return tuned_on([self.read(batch_tokens)])
+        return tuned_on([self.read()])
 
-    def read(self, batch_tokens: int | None = None) -> DocumentsRead:
+    def read(self) -> DocumentsRead:
         """The current model's proposals at the loosest thresholds."""
-        return self.documents_read(self.share(0, 1, batch_tokens))
+        return self.documents_read(self.share(0, 1))
 
-    def share(self, number: int, of: int, batch_tokens: int | None = None) -> list[Proposed]:
-        """The proposals for one of `of` equal shares of the windows.
-
-        Batches are small even on a GPU: an untrained head proposes nearly everything.
-        """
-        batch_tokens = batch_tokens or min(BATCH_TOKENS, self._recognizer.batch_tokens)
-        config = self._recognizer.runtime.head_config
-        loosest = replace(self._recognizer.decoding(), thresholds={one.name: one.loosest for one in config.thresholds()})
-        proposed = self._recognizer.proposer.propose(self._windows[number::of], loosest, batch_tokens)
-        return [Proposed(tuple(number + of * place for place in batch.places), batch.proposals) for batch in proposed]
+    def share(self, number: int, of: int) -> list[Proposed]:
+        """The proposals for one of `of` equal shares of the windows."""
+        batch_tokens = min(_MOST_BATCH_TOKENS, self._recognizer.batch_tokens)
+        own = self._recognizer.decoding()
+        loosest = replace(own, thresholds={one.name: one.loosest for one in own.config.thresholds()})
+        found = proposed(self._recognizer, self._windows[number::of], loosest, batch_tokens)
+        return [Proposed(tuple(number + of * place for place in batch.places), batch.proposals) for batch in found]
 
     def documents_read(self, proposed: Sequence[Proposed]) -> DocumentsRead:
         """The documents, with the proposals of all shares."""
         return DocumentsRead(self._recognizer.runtime, self._recognizer.decoding(), self._gold, self._windows, proposed)
+
+
+def proposed(recognizer: Recognizer, windows: Sequence[Window], decoding: Decoding, batch_tokens: int) -> Iterator[Proposed]:
+    """Proposals of the windows, in batches of similar length, longest first."""
+    sizes = [window_size(window) + recognizer.vocabulary.frame.special for window in windows]
+    padded = recognizer.runtime.padded
+    # No second thread: both would run Python, and passing the GIL costs more than the wait it hides.
+    for places in batches(sizes, longest_first(windows, padded), batch_tokens, padded=padded):
+        yield Proposed(tuple(places), recognizer.runtime.propose([windows[place] for place in places], decoding))
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +128,7 @@ class DocumentsRead:
 def tuned_on(parts: Sequence[DocumentsRead]) -> Tuned:
     """One set of thresholds for all parts, each read by its own model. Thresholds are tuned one after another; each is set to
     the middle of the range in which F1 hardly changes."""
-    known = max((part.runtime.head_config for part in parts), key=lambda config: len(config.thresholds()))
+    known = max((part.runtime.head.config for part in parts), key=lambda config: len(config.thresholds()))
     chosen = dict(known.default_thresholds())
     taken = _all_tried(parts, chosen)
     for threshold in known.thresholds():

@@ -131,8 +131,9 @@ class SpanClassifier(nn.Module):
 
     def loss(self, words: Tensor, word_mask: Tensor, gold: Gold) -> Tensor:
         """The dense span loss, summed over all spans of the words (B, M, d)."""
-        loss = dense_span_loss(self.spans(words), word_mask, gold)
-        return loss if self.fragments is None else loss + _fragment_loss(self.fragments(words), word_mask, gold)
+        spans = real_spans(word_mask)
+        loss = dense_span_loss(self.spans(words), spans, gold)
+        return loss if self.fragments is None else loss + _fragment_loss(self.fragments(words), spans, gold)
 
     def read(self, words: Tensor) -> ReadWords:
         boundaries = self.spans.as_boundaries(words)
@@ -214,8 +215,8 @@ def rescored(score: Tensor, probability: Tensor, share: float) -> Tensor:
     return score.clamp(min=0.0) ** (1 - share) * probability**share
 
 
-def dense_span_loss(logits: Tensor, word_mask: Tensor, gold: Gold) -> Tensor:
-    """Cross-entropy of logits (B, 1 + C, M, M), class 0 being no entity, summed over all spans of real words.
+def dense_span_loss(logits: Tensor, spans: Tensor, gold: Gold) -> Tensor:
+    """Cross-entropy of logits (B, 1 + C, M, M), class 0 being no entity, summed over `spans` (B, M, M).
 
     With (B, 1 + 2 C, M, M), the last C classes are discontinuous entities; otherwise these are no entities. Of two labels for
     the same first and last word, the later one is the target. Soft labels are part of the target.
@@ -225,16 +226,14 @@ def dense_span_loss(logits: Tensor, word_mask: Tensor, gold: Gold) -> Tensor:
     place = (gold.sentence * words + gold.first) * words + gold.last  # (E,)
     no_entity = torch.zeros(sentences * words * words, dtype=gold.label.dtype, device=gold.label.device)
     target = no_entity.scatter_reduce(0, place, _classes(gold, labels, classes), "amax").view(sentences, words, words)
-    unknown = functional.pad((~gold.annotated).repeat(1, (classes - 1) // labels), (1, 0))  # (B, classes)
-    logits = logits.masked_fill(unknown[:, :, None, None], -1e4)
-    loss = functional.cross_entropy(logits, target, reduction="none")  # (B, M, M)
-    spans, soft = real_spans(word_mask), gold.soft_labels
+    logits = gold.known(logits)
+    loss, soft = functional.cross_entropy(logits, target, reduction="none"), gold.soft_labels  # (B, M, M)
     if soft is None:
-        return torch.where(spans, loss, 0.0).sum()
+        return (loss * spans).sum()
     covered = (target <= soft.labels) | (soft.covers_discontinuous & (labels == soft.labels))[:, None, None]  # (B, M, M)
     share = (soft.weight[:, None, None] * covered).to(loss.dtype)  # (B, M, M)
     loss_of_none = logits.logsumexp(1) - logits[:, 0]  # (B, M, M) if the target were no entity everywhere
-    return torch.where(spans, loss.lerp(loss_of_none, share), 0.0).sum() + _soft_part(logits, share, gold, soft)
+    return (loss.lerp(loss_of_none, share) * spans).sum() + _soft_part(logits, share, gold, soft)
 
 
 def _soft_part(logits: Tensor, share: Tensor, gold: Gold, soft: SoftLabels) -> Tensor:
@@ -255,8 +254,8 @@ def _classes(entities: Gold | SoftLabels, labels: int, classes: int) -> Tensor:
     return torch.where(entities.contiguous, entities.label + 1, split)
 
 
-def _fragment_loss(logits: Tensor, word_mask: Tensor, gold: Gold) -> Tensor:
-    """Binary cross-entropy of logits (B, 2, M, M) over all spans: is it a first fragment, is it a last one?"""
+def _fragment_loss(logits: Tensor, spans: Tensor, gold: Gold) -> Tensor:
+    """Binary cross-entropy of logits (B, 2, M, M) over `spans` (B, M, M): is it a first fragment, is it a last one?"""
     size = logits.shape[-1]
     sides = ((gold.first, gold.first_end), (gold.last_start, gold.last))
     places = [((gold.sentence * 2 + side) * size + start) * size + end for side, (start, end) in enumerate(sides)]  # (E,) each
@@ -264,5 +263,6 @@ def _fragment_loss(logits: Tensor, word_mask: Tensor, gold: Gold) -> Tensor:
     split = (~gold.contiguous).to(logits.dtype).repeat(2)
     target = target.scatter_reduce(0, torch.cat(places), split, "amax").view_as(logits)
     loss = functional.binary_cross_entropy_with_logits(logits, target, reduction="none")
-    spans = real_spans(word_mask) & gold.annotated.all(1)[:, None, None]
-    return torch.where(spans[:, None], loss, 0.0).sum()
+    if not gold.all_annotated:
+        spans = spans & gold.annotated.all(1)[:, None, None]
+    return (loss * spans[:, None]).sum()

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fastapi import APIRouter
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from anyner.corpora.corpus import Corpus, Problem
 from anyner.corpora.reading import ANNOTATIONS, is_split, read
@@ -21,9 +21,9 @@ from anyner.corpora.writing import write
 from anyner.document import Document, Entity
 from anyner.errors import AnynerError
 from anyner.inference.config import Calibration
+from anyner.serve.answers import RefusedError
 from anyner.serve.page import REFUSED, GivenEntities, entities_of
-from anyner.serve.refusal import RefusedError
-from anyner.serve.schema import Choices, FoundEntity
+from anyner.serve.schema import Body, Choices, FoundEntity
 from anyner.serve.service import Service
 
 _AT_ONCE = 64
@@ -171,9 +171,7 @@ class AnnotatedText(BaseModel):
     done: bool
 
 
-class Correction(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
-
+class Correction(Body):
     entities: GivenEntities
 
 

@@ -9,11 +9,20 @@ from fastapi import Response
 from pydantic import BaseModel, ValidationError
 
 from anyner.document import Document
-from anyner.serve.refusal import RefusedError
+from anyner.errors import AnynerError
 
 Body = TypeVar("Body", bound=BaseModel)
 _BRANCHES = ("str", "list[str]", "int")
 """What pydantic adds to the location of an error besides keys: the types of a union."""
+
+
+class RefusedError(AnynerError):
+    """The error of a refused request: it becomes the answer `{"error": …}` with this status."""
+
+    def __init__(self, status: int, message: str, retry_after: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
 
 
 def json_bytes(content: Any) -> bytes:

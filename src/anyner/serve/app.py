@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from anyner import __version__
 from anyner.errors import AnynerError
 from anyner.serve.annotate import AnnotationFolder, annotation_routes
-from anyner.serve.answers import error_answer, json_answer, plain, validated
+from anyner.serve.answers import RefusedError, error_answer, json_answer, plain, validated
 from anyner.serve.gate import NDJSON, NDJSON_PATH, Gate, media_type
 from anyner.serve.labelstudio import (
     LabelStudioAnswer,
@@ -28,7 +28,6 @@ from anyner.serve.labelstudio import (
 )
 from anyner.serve.ndjson import NdjsonAnswer
 from anyner.serve.page import page_routes
-from anyner.serve.refusal import RefusedError
 from anyner.serve.schema import Choices, ErrorAnswer, HealthAnswer, ModelsAnswer, PredictAnswer, PredictRequest
 from anyner.serve.service import Service
 from anyner.serve.settings import ServeSettings

@@ -12,8 +12,8 @@ from typing import Any
 from anyner.document import Document
 from anyner.errors import first_line
 from anyner.inference.recognizer import Recognizer
+from anyner.serve.answers import RefusedError
 from anyner.serve.metrics import Metrics
-from anyner.serve.refusal import RefusedError
 from anyner.serve.settings import ServeSettings
 
 THREADS = 2

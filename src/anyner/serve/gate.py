@@ -6,15 +6,14 @@ import asyncio
 import base64
 import binascii
 import hmac
-import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from anyner.errors import printable
+from anyner.serve.answers import RefusedError, error_answer
 from anyner.serve.metrics import Metrics
-from anyner.serve.refusal import RefusedError
 from anyner.serve.settings import ServeSettings
 
 Message = MutableMapping[str, Any]
@@ -82,12 +81,13 @@ class Gate:
                     body = await self._body(parts)
             held = len(body)
         except TimeoutError:
-            await refuse(send, RefusedError(408, f"the body did not arrive within {self._settings.body_seconds:g} seconds"))
+            late = RefusedError(408, f"the body did not arrive within {self._settings.body_seconds:g} seconds")
+            await refuse(scope, receive, send, late)
             return
         except RefusedError as refusal:
             if has_body(headers) and b"expect" not in headers:
                 await self._drain(parts)
-            await refuse(send, refusal)
+            await refuse(scope, receive, send, refusal)
             return
         try:
             await self._app(scope, replayed(body, receive), send)
@@ -200,12 +200,10 @@ def replayed(body: bytes, receive: Receive) -> Receive:
     return replay
 
 
-async def refuse(send: Send, refusal: RefusedError) -> None:
+async def refuse(scope: Scope, receive: Receive, send: Send, refusal: RefusedError) -> None:
     """The answer to a request that is refused, perhaps before its body was read. The connection cannot be reused."""
-    body = json.dumps({"error": str(refusal)}, ensure_ascii=False).encode()
-    headers = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close", **refusal.headers}
+    answer = error_answer(refusal)
+    answer.headers["Connection"] = "close"
     if refusal.status == 401:
-        headers["www-authenticate"] = 'Basic realm="anyner"'
-    pairs = [(name.lower().encode(), value.encode()) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": refusal.status, "headers": pairs})
-    await send({"type": "http.response.body", "body": body})
+        answer.headers["WWW-Authenticate"] = 'Basic realm="anyner"'
+    await answer(scope, receive, send)

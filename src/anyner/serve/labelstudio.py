@@ -20,28 +20,26 @@ from anyner.inference.recognizer import Recognizer
 _LONGEST_CONFIG = 100_000
 
 
-class LabelStudioTask(BaseModel):
-    """A task; other keys of Label Studio are ignored."""
-
+class _Body(BaseModel):
     model_config = ConfigDict(extra="ignore", strict=True)
+
+
+class LabelStudioTask(_Body):
+    """A task; other keys of Label Studio are ignored."""
 
     data: dict[str, Any]
     id: int | None = None
 
 
-class LabelStudioRequest(BaseModel):
+class LabelStudioRequest(_Body):
     """What Label Studio sends to /predict."""
-
-    model_config = ConfigDict(extra="ignore", strict=True)
 
     tasks: list[LabelStudioTask] = Field(min_length=1)
     label_config: str | None = Field(default=None, max_length=_LONGEST_CONFIG, description="The project's XML.")
 
 
-class LabelStudioSetup(BaseModel):
+class LabelStudioSetup(_Body):
     """What Label Studio sends to /setup. The schema is the project's XML."""
-
-    model_config = ConfigDict(extra="ignore", strict=True)
 
     label_schema: str | None = Field(default=None, alias="schema", max_length=_LONGEST_CONFIG)
 

@@ -22,7 +22,8 @@ class Histogram:
         self._counts[next(bound for bound in self._counts if value <= bound)] += 1
         self._sum += value
 
-    def lines(self, name: str) -> Iterator[str]:
+    def lines(self, name: str, help_text: str) -> Iterator[str]:
+        yield from _described(name, "histogram", help_text)
         total = 0
         for bound, count in self._counts.items():
             total += count
@@ -62,17 +63,14 @@ class Metrics:
                 sample("anyner_requests_total", count, {"path": path, "status": str(status)})
                 for (path, status), count in sorted(self._requests.items())
             ),
-            *_described("anyner_request_seconds", "histogram", "Seconds from the head of a request to the end of its answer."),
-            *self._seconds.lines("anyner_request_seconds"),
+            *self._seconds.lines("anyner_request_seconds", "Seconds from the head of a request to the end of its answer."),
             *_by_model("anyner_texts_total", "counter", "Texts answered.", self._texts),
             *_by_model("anyner_entities_total", "counter", "Entities in the answers.", self._entities),
             *_by_model("anyner_queued_texts", "gauge", "Texts that wait or run.", queued),
         ]
         with self._lock:
-            lines += _described("anyner_batch_texts", "histogram", "Texts per batch.")
-            lines += self._batch_texts.lines("anyner_batch_texts")
-            lines += _described("anyner_batch_seconds", "histogram", "Seconds per batch.")
-            lines += self._batch_seconds.lines("anyner_batch_seconds")
+            lines += self._batch_texts.lines("anyner_batch_texts", "Texts per batch.")
+            lines += self._batch_seconds.lines("anyner_batch_seconds", "Seconds per batch.")
         return "\n".join(lines) + "\n"
 
 

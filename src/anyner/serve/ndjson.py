@@ -8,24 +8,20 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from fastapi import Response
-from pydantic import BaseModel, ConfigDict
 
 from anyner.document import Document
 from anyner.errors import AnynerError
-from anyner.serve.answers import error_answer, json_bytes, plain, validated
+from anyner.serve.answers import RefusedError, error_answer, json_bytes, plain, validated
 from anyner.serve.gate import NDJSON, Receive, Scope, Send
-from anyner.serve.refusal import RefusedError
-from anyner.serve.schema import Choices
+from anyner.serve.schema import Body, Choices
 from anyner.serve.service import Service
 
 _LINES_AT_ONCE, _GROUPS_AHEAD = 64, 4
 """Texts of a client that run together, and how many such groups are in progress at most."""
 
 
-class TextLine(BaseModel):
+class TextLine(Body):
     """A line with a text and, optionally, an id."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
     text: str
     id: str | int | None = None

@@ -11,14 +11,13 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Response
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from anyner.corpora.writing import write
 from anyner.document import Document, Entity
 from anyner.errors import AnynerError, InvalidInputError
-from anyner.serve.answers import plain
-from anyner.serve.refusal import RefusedError
-from anyner.serve.schema import Choices, ErrorAnswer, FoundDocument, FoundEntity
+from anyner.serve.answers import RefusedError, plain
+from anyner.serve.schema import Body, Choices, ErrorAnswer, FoundDocument, FoundEntity
 from anyner.serve.service import Service
 from anyner.view.colours import colour_of
 from anyner.view.drawing import visible
@@ -39,11 +38,7 @@ _SECURITY = {
 _MEDIA_TYPES = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-
-
-class GivenEntity(_Body):
+class GivenEntity(Body):
     """An entity that a client sends."""
 
     label: Annotated[str, Field(min_length=1, max_length=1_000)]
@@ -54,7 +49,7 @@ class GivenEntity(_Body):
 GivenEntities = Annotated[list[GivenEntity], Field(max_length=MOST_ENTITIES)]
 
 
-class GivenDocument(_Body):
+class GivenDocument(Body):
     text: str
     entities: GivenEntities
 

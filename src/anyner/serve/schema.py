@@ -9,11 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from anyner.overlap import Policy
 
 
-class _Body(BaseModel):
+class Body(BaseModel):
+    """What clients send."""
+
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
-class Choices(_Body):
+class Choices(Body):
     """The settings of a request."""
 
     model: str | None = Field(default=None, description="One of /models; the first is the default.")

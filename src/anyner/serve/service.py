@@ -11,9 +11,9 @@ from anyner.document import Document
 from anyner.errors import AnynerError, InvalidInputError
 from anyner.inference.recognizer import Recognizer
 from anyner.overlap import POLICIES
+from anyner.serve.answers import RefusedError
 from anyner.serve.batcher import Batcher, Call
 from anyner.serve.metrics import Metrics
-from anyner.serve.refusal import RefusedError
 from anyner.serve.schema import Choices, ModelAnswer, ThresholdAnswer
 from anyner.serve.settings import ServeSettings
 

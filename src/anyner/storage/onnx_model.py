@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
+from anyner.architectures.draw import Draw
 from anyner.architectures.numpy_head import READ
 from anyner.architectures.registry import numpy_head_class
 from anyner.encoding.pieces import PieceVocabulary
 from anyner.encoding.shapes import ShapeVocabulary
 from anyner.errors import AnynerError
 from anyner.inference.config import ModelConfig
-from anyner.inference.onnx_runtime import OnnxRuntime, Reader, Sessions
+from anyner.inference.onnx_runtime import OnnxRuntime, Sessions
 from anyner.inference.recognizer import Recognizer
 from anyner.storage.format import current_name, head_config_of
 from anyner.storage.graph import INDEX, INT8, TRANSPOSED, Graph, graph_bytes, graph_file
@@ -40,8 +41,7 @@ def loaded(folder: Path, config: ModelConfig, graph: Graph, threads: int | None,
         if graph.table not in names:
             raise AnynerError(f"{path}: does not fit {INDEX}: {graph.table} is missing")
         table = stored.rows(names[graph.table])
-    reader = Reader(sessions.run, vocabulary.frame, shapes, table)
-    runtime = OnnxRuntime(head, reader, graph.most_pieces, config.seed, padded=not int8)
+    runtime = OnnxRuntime(head, vocabulary.frame, shapes, table, graph.most_pieces, Draw(config.seed), padded=not int8)
     return Recognizer(runtime, vocabulary, config)
 
 

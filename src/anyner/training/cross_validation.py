@@ -146,7 +146,7 @@ def _best_of_training(folder: Path) -> RefitConfig:
 
 def _out_of_fold(model: Recognizer, documents: Sequence[Document], passages: bool) -> list[Document]:
     """Everything the model predicts at its loosest thresholds; sentences of one source document are read together."""
-    loosest = {threshold.name: threshold.loosest for threshold in model.runtime.head_config.thresholds()}
+    loosest = {threshold.name: threshold.loosest for threshold in model.runtime.head.config.thresholds()}
     sources = list(source_documents(documents, 1)) if passages else [[document] for document in documents]
     predicted = model.stream((joined(source) for source in sources), thresholds=loosest, overlap="all")
     return [document for source, whole in zip(sources, predicted, strict=True) for document in parted(whole, source)]
@@ -173,7 +173,8 @@ class Folds:
         for name in (REFIT, SOFT_LABELS, CONFIG, RECIPE):
             if (output / name).exists():
                 raise AnynerError(f"{output} already holds {name}: choose another output folder")
-        corpora = Corpora.read(recipe.data)
+        with listener.running("reading the corpus"):
+            corpora = Corpora.read(recipe.data)
         recipe = completed(recipe, corpora)
         data = split_data(corpora, recipe.data.updated({"augmentation": 0.0}, "data"), recipe.text, dev_trains=True)
         if data.problems:

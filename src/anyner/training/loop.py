@@ -143,7 +143,7 @@ class Trainer:
         return self.accelerator.device  # type: ignore[no-any-return]
 
     def batches(self, epoch: int) -> list[list[Passage]]:
-        return epoch_batches(self.passages, self.recognizer.proposer.extra, self.config, epoch)
+        return epoch_batches(self.passages, self.recognizer.vocabulary.frame.special, self.config, epoch)
 
     def _train_epoch(self, epoch: int, skipped: int, sums: LossSums) -> float:
         """Trains on the batches of one epoch, after the first `skipped`; returns sentences per second."""
@@ -180,13 +180,13 @@ class Trainer:
 
     def _batch(self, passages: Sequence[Passage], epoch: int) -> Batch:
         """The batch of these passages, on the device."""
-        proposer, draw = self.recognizer.proposer, Draw(self.config.seed, epoch + 1)
+        frame, draw = self.recognizer.vocabulary.frame, Draw(self.config.seed, epoch + 1)
         examples = [self.passages.example(passage) for passage in passages]
         if self.config.word_dropout:
-            examples = with_word_dropout(examples, self.config.word_dropout, proposer.vocabulary.frame.unknown, draw)
+            examples = with_word_dropout(examples, self.config.word_dropout, frame.unknown, draw)
         if self.model.encoder.shapes is not None:
             examples = with_case_dropout(examples, draw)
-        batch = training_batch(examples, proposer.vocabulary.frame, self.model.encoder.shapes)
+        batch = training_batch(examples, frame, self.model.encoder.shapes)
         return batch.to(self._device)
 
     def _backward(self, batch: Batch, counts: bool, place: tuple[int, int], sums: LossSums) -> None:
@@ -213,7 +213,8 @@ class Trainer:
     def _score(self, epoch: int, sums: LossSums, rate: float) -> None:
         tuned: Tuned | None = None
         if self.tuner is not None and self._is_scored(epoch):
-            tuned = self._tuned(self.tuner)
+            with self.listener.running(f"epoch {epoch + 1}: scoring dev"):
+                tuned = self._tuned(self.tuner)
         if tuned is not None and not tuned.score.predicted:
             self.listener.note(f"epoch {epoch + 1}: no entity passes any threshold on dev")
         score = tuned.score if tuned is not None else None

@@ -22,13 +22,13 @@ def total_loss(losses: Losses, counts: bool, accelerator: Accelerator) -> tuple[
     DDP averages gradients over the processes, so their number multiplies the loss. Without `counts` the loss is 0.
     """
     world, share = accelerator.num_processes, float(counts)
-    parts = [torch.stack((p.numerator.detach().float(), p.denominator.detach().float())) for p in losses.values()]
-    summed = torch.stack(parts)  # (P, 2)
+    numerators = torch.stack([part.numerator.float() for part in losses.values()])  # (P,)
+    denominators = torch.stack([part.denominator.float() for part in losses.values()])  # (P,)
+    summed = torch.stack((numerators, denominators), dim=1).detach()  # (P, 2)
     if world > 1:
         summed = accelerator.reduce(summed * share, "sum")
-    total = torch.zeros((), device=accelerator.device)
-    for part, denominator in zip(losses.values(), summed[:, 1], strict=True):
-        total = total + part.weight * world * share * part.numerator / denominator.clamp_min(1e-12)
+    means = numerators * (world * share) / summed[:, 1].clamp_min(1e-12)  # (P,)
+    total = torch.stack([part.weight * mean for part, mean in zip(losses.values(), means.unbind(), strict=True)]).sum()
     return total, summed
 
 

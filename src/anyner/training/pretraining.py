@@ -40,7 +40,7 @@ from anyner.training.checkpoint import (
     write_checkpoint,
 )
 from anyner.training.config import Recipe
-from anyner.training.data.splits import Corpora, split_data
+from anyner.training.data.splits import Corpora, Splits, sources_of, split_data
 from anyner.training.encoder import starting_encoder
 from anyner.training.optimizer import adamw, schedule, set_rates
 from anyner.training.processes import LOCK, Interrupted, StopRequest, check_one_process, locked
@@ -87,12 +87,14 @@ def pretrain(
     with locked(folder):
         if not has_checkpoint(folder) and any(path.name not in _UNFINISHED for path in folder.iterdir()):
             raise AnynerError(f"{folder} is not an empty folder: choose another output folder")
-        corpora = Corpora.read(recipe.data)
+        with listener.running("reading the corpus"):
+            corpora = Corpora.read(recipe.data)
         recipe = completed(recipe, corpora)
-        data = split_data(corpora, recipe.data.documents_only(), recipe.text)
+        data = _training_texts(recipe, corpora)
         if data.problems:
             listener.note(summary(data.problems))
-        loop = _Loop(recipe, folder, (*data.train, *more), epochs, listener)
+        with listener.running("cutting the texts into windows"):
+            loop = _Loop(recipe, folder, (*data.train, *more), epochs, listener)
         listener.note(f"{loop.words:,} words in {len(loop.train):,} windows for training, {len(loop.held_out):,} held out")
         accuracy = loop.run()
         with room_for(folder), TemporaryDirectory(dir=folder, prefix=".new.") as temporary:
@@ -103,6 +105,14 @@ def pretrain(
                 path.replace(folder / path.name)
         remove_checkpoint(folder)  # from now on the folder is complete
     return Pretrained(folder, loop.words, accuracy)
+
+
+def _training_texts(recipe: Recipe, corpora: Corpora) -> Splits:
+    """A single source document is read whole: there can be no dev whose texts must not be read."""
+    data = recipe.data.documents_only()
+    if len(set(sources_of((*corpora.train, *corpora.dev)))) == 1:
+        data = data.updated({"held_out": 0.0}, "data")
+    return split_data(corpora, data, recipe.text)
 
 
 class _Loop:
@@ -154,7 +164,8 @@ class _Loop:
                         saved = time.monotonic()
                     if self.stop.asked:
                         raise Interrupted(self.stop.exit_code)
-                place.batch, accuracy = 0, self._accuracy()
+                with self.listener.running(f"epoch {epoch + 1}: scoring the held-out windows"):
+                    place.batch, accuracy = 0, self._accuracy()
                 loss, passed = total.item() / max(1, len(batches) - first), time.monotonic() - began
                 self.listener.note(f"epoch {epoch + 1}: loss {loss:.4f}, masked pieces predicted {accuracy:.1%}, {clock(passed)}")
         return accuracy or self._accuracy()  # a resumed call may have no epoch left
@@ -215,8 +226,7 @@ def window_batches(
     windows: Sequence[Words], vocabulary: PieceVocabulary, tokens: int, random: np.random.Generator
 ) -> list[list[Words]]:
     """The windows in batches of similar length, shuffled."""
-    frame = len(vocabulary.frame.prefix) + len(vocabulary.frame.suffix)
-    sizes = [sum(map(len, window)) + frame for window in windows]
+    sizes = [sum(map(len, window)) + vocabulary.frame.special for window in windows]
     order = sorted(random.permutation(len(windows)).tolist(), key=sizes.__getitem__)
     plan = list(batches(sizes, order, tokens))
     return [[windows[place] for place in plan[number]] for number in random.permutation(len(plan))]
@@ -250,7 +260,7 @@ def word_windows(
     documents: Sequence[Document], text: TextConfig, vocabulary: PieceVocabulary, most_pieces: int
 ) -> Iterator[Words]:
     """Windows packed as full as possible; consecutive parts of one source document (`doc`) are read together."""
-    room = most_pieces - len(vocabulary.frame.prefix) - len(vocabulary.frame.suffix)
+    room = most_pieces - vocabulary.frame.special
     vocabulary.limit(room)
     for parts in source_documents(documents, 1):
         held: list[Pieces] = []

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
+import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -21,6 +25,8 @@ from anyner.view.training import PICTURE, training_picture
 
 _SECONDS_BETWEEN_LINES = 60
 """Seconds between two lines with the time left in a log; the first comes that long after the start."""
+_SECONDS_UNSAID, _SECONDS_OF_A_TICK = 3, 1.0
+"""In a log, what runs for longer than this is named, unless there was a line in the last minute."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,10 @@ class Listener:
     def note(self, line: str) -> None:
         pass
 
+    def running(self, what: str) -> AbstractContextManager[object]:
+        """Says what runs while the block runs, e.g. `scoring dev`."""
+        return nullcontext()
+
     def step(self, epoch: int, done: float, loss: float | None, seconds_left: float) -> None:
         pass
 
@@ -61,6 +71,9 @@ class TerminalListener(Listener):
 
     `opening` is printed before the first note: not at all if the data cannot be read.
     """
+
+    _said = -math.inf
+    """Time of the last line with a status, of any listener: a command may use several."""
 
     def __init__(self, opening: str | None = None) -> None:
         self._console = Console(file=sys.stderr)
@@ -78,18 +91,36 @@ class TerminalListener(Listener):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self._status = ""
         if self._live is not None:
+            self._live.transient = not self._records
             self._live.stop()
 
     def note(self, line: str) -> None:
         opening, self._opening = self._opening, None
         for one in (opening, line) if opening else (line,):
-            self._console.print(Text(printable(one)), soft_wrap=True)
+            self._print(one)
+
+    def _print(self, line: str) -> None:
+        self._console.print(Text(printable(line)), soft_wrap=True)
+
+    @contextmanager
+    def running(self, what: str) -> Iterator[None]:
+        with _ticking(lambda seconds: self._name(what, seconds)):
+            yield
+        self._status = ""
+
+    def _name(self, what: str, seconds: float) -> None:
+        """Shows what has been running for some seconds."""
+        self._status = f"{what}, {clock(seconds)}"
+        now = time.monotonic()
+        if self._live is None and seconds >= _SECONDS_UNSAID and now - TerminalListener._said >= _SECONDS_BETWEEN_LINES:
+            self._shown = TerminalListener._said = now
+            self._print(self._status)
 
     def step(self, epoch: int, done: float, loss: float | None, seconds_left: float) -> None:
         shown = f", loss {loss:.4f}" if loss is not None else ""
         self._status = f"epoch {epoch}: {done:4.0%}{shown}, {clock(seconds_left)} left"
         if self._live is None and time.monotonic() - self._shown >= _SECONDS_BETWEEN_LINES:
-            self._shown = time.monotonic()
+            self._shown = TerminalListener._said = time.monotonic()
             self.note(self._status)
 
     def epoch(self, record: EpochRecord) -> None:
@@ -98,6 +129,8 @@ class TerminalListener(Listener):
             self.note(epoch_line(record))
 
     def _drawn(self) -> Group:
+        if not self._records:
+            return Group(Text(printable(self._status)))
         discontinuous = any(record.dev_discontinuous_f1 is not None for record in self._records)
         dev = ("dev P", "dev R", "dev F1", "disc. F1")[: 4 if discontinuous else 3]
         table = Table("epoch", "loss", *dev, "sentences/s", "time", box=None, header_style="bold")
@@ -111,6 +144,24 @@ class TerminalListener(Listener):
                 style="green" if record.best else None,
             )
         return Group(table, Text(self._status))
+
+
+@contextmanager
+def _ticking(tell: Callable[[float], None]) -> Iterator[None]:
+    """Calls `tell` with the seconds so far, about once a second, from a thread that ends with the block."""
+    began, ended = time.monotonic(), threading.Event()
+
+    def tick() -> None:
+        while not ended.wait(_SECONDS_OF_A_TICK):
+            tell(time.monotonic() - began)
+
+    thread = threading.Thread(target=tick, name="progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
 class MetricsFile:

@@ -63,7 +63,8 @@ def _in_stages(recipe: Recipe, folder: Path, texts: Sequence[Document], listener
     if (folder / CONFIG).is_file() and not has_checkpoint(folder):
         raise AnynerError(f"{folder} already holds a model: choose another output folder")
     encoder, folds = folder / STAGES / "encoder", folder / STAGES / "folds"
-    corpora = Corpora.read(recipe.data)
+    with listener.running("reading the corpus"):
+        corpora = Corpora.read(recipe.data)
     given, recipe = recipe, completed(recipe, corpora)
     if line := choices_line(given, recipe):
         listener.note(line)

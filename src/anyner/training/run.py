@@ -81,16 +81,18 @@ def run(
         held.enter_context(lost_processes_reported())
         _claim(folder, resume, accelerator, held)
         if data is None:
-            corpora = Corpora.read(recipe.data)
-            recipe = completed(recipe, corpora, rules)
-            data = split_data(corpora, recipe.data, recipe.text, dev_trains=recipe.refit is not None)
+            with listener.running("reading the corpus"):
+                corpora = Corpora.read(recipe.data)
+                recipe = completed(recipe, corpora, rules)
+                data = split_data(corpora, recipe.data, recipe.text, dev_trains=recipe.refit is not None)
         if rules.most_dev is not None and len(dev := thinned(data.dev, rules.most_dev)) < len(data.dev):
             listener.note(f"{len(dev):,} of the {len(data.dev):,} dev documents are scored")
             data = replace(data, dev=dev)
         check_recipe(folder, recipe, resume)
         training, refit = recipe.training, recipe.refit
         check_entities(data, scores_dev=recipe.refit is None)
-        recognizer, examples, check = build(recipe, data, _keep(folder, recipe, data, listener, accelerator))
+        with listener.running("building the model and cutting the documents into windows"):
+            recognizer, examples, check = build(recipe, data, _keep(folder, recipe, data, listener, accelerator))
         recognizer.model.to(accelerator.device)
         _report(listener, recipe, data, recognizer, check)
         if line := choices_line(given, recipe):

@@ -8,8 +8,9 @@ import torch
 from head_batches import LABELS, LENGTHS, states_of
 from set_batches import head_of, sequences_of_one
 
+from anyner.architectures.set_gner.config import NONE, Limits
 from anyner.architectures.set_gner.network import Network, Sentences
-from anyner.architectures.set_gner.search import NONE, Hypotheses, Limits, Reach, generate
+from anyner.architectures.set_gner.search import Hypotheses, Reach, generate
 from anyner.architectures.set_gner.targets import END
 from anyner.layers.sequences import Sequences
 
@@ -117,8 +118,7 @@ def test_within_a_reach_the_best_are_those_of_brute_force(seed: int) -> None:
     rows, heads = all_heads()
     random = torch.Generator().manual_seed(seed)
     whole, split = (torch.randint(-1, 5, (len(heads),), generator=random) for _ in range(2))
-    limits = Limits(200, 6, -1e9, reach=Reach(whole, split))
-    result = generate(network, sentences, rows, heads, limits)
+    result = generate(network, sentences, rows, heads, Limits(200, 6, -1e9), reach=Reach(whole, split))
     for number, (sentence, head) in enumerate(zip(rows.sentence.tolist(), heads.tolist(), strict=True)):
         truth = {
             (words, label): value
@@ -134,7 +134,7 @@ def test_a_narrow_beam_within_a_reach_has_the_right_scores_and_the_best_contiguo
     network, sentences = read(contiguous=False)
     rows, heads = all_heads()
     reach = Reach(torch.full_like(heads, 4), torch.full_like(heads, 4))
-    result = generate(network, sentences, rows, heads, Limits(places, 6, -1e9, reach=reach))
+    result = generate(network, sentences, rows, heads, Limits(places, 6, -1e9), reach=reach)
     for number, (sentence, head) in enumerate(zip(rows.sentence.tolist(), heads.tolist(), strict=True)):
         truth, found = everything(network, sentences, sentence, head, 6), found_at(result, number)
         assert found == pytest.approx({entity: truth[entity] for entity in found}, abs=1e-4)
@@ -149,9 +149,8 @@ def test_a_likely_discontinuous_entity_is_found_with_a_beam_of_one(sentence: int
     truth = {entity: value for entity, value in everything(network, sentences, sentence, 0, 3).items() if has_gap(entity[0])}
     assert truth
     rows = sequences_of_one(sentence)
-    nothing, everywhere = torch.tensor([-1]), torch.tensor([9])
-    limits = Limits(1, 2, -1e9, reach=Reach(nothing, everywhere))
-    (found,) = found_at(generate(network, sentences, rows, torch.tensor([0]), limits), 0).items()
+    reach = Reach(torch.tensor([-1]), torch.tensor([9]))
+    (found,) = found_at(generate(network, sentences, rows, torch.tensor([0]), Limits(1, 2, -1e9), reach=reach), 0).items()
     second = outputs(network, sentences, sentence, (0,))[0, network.first_unit :]  # (U,) after the first word
     likeliest_jump = max({words for words, _ in truth if len(words) == 2}, key=lambda words: float(second[words[1]]))
     assert found[0][0] == likeliest_jump and found[1] == pytest.approx(truth[found[0]], abs=1e-4)

@@ -105,3 +105,9 @@ def test_xml_refuses_characters_that_it_cannot_hold(tmp_path: Path) -> None:
     assert read(tmp_path / "x").documents[0].entities[0].key == ("x\r", ((0, 3),))
     with pytest.raises(AnynerError, match=r"its text holds the character U\+0000, which XML cannot hold"):
         write([Document("a\x00")], tmp_path / "x", "bioc-xml")
+
+
+def test_a_document_without_passages_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text('{"documents": [{"text": "Pain"}]}')
+    with pytest.raises(AnynerError, match='a document has no "passages"'):
+        read(tmp_path / "x.json")

@@ -146,3 +146,12 @@ def test_a_word_with_a_number_sign_is_not_a_comment(tmp_path: Path) -> None:
     assert [document.text for document in corpus] == ["Aspirin #1 helps"]
     (problem,) = corpus.problems
     assert problem.line == 3 and "malformed" in problem.what
+
+
+@pytest.mark.parametrize("text", ["B-PER\nI-PER\n\nO\n", "O O O B-PER\nO B-LOC\n"])
+def test_tags_without_words_are_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "tags.conll").write_text(text)
+    with pytest.raises(AnynerError, match="has only tags, no words"):
+        read(tmp_path / "tags.conll")
+    (tmp_path / "words.conll").write_text("O\tB-PER\n")  # a word may look like a tag
+    assert read(tmp_path / "words.conll").documents[0].text == "O"

@@ -270,3 +270,21 @@ def test_what_looks_like_the_entities_of_a_line_stays_text(tmp_path: Path) -> No
     document = Document('"entities": [] and "entities": [', (Entity('"entities": []', ((0, 3),)),), id='"entities": []')
     write([document], tmp_path / "odd.jsonl", "jsonl")
     assert read(tmp_path / "odd.jsonl").documents == (document,)
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"text": "Pain now", "entities": [{"label": "ADR", "fragments": [[0, 4]]}]},
+        {"text": "Pain now", "label": [[0, 4, "ADR"]]},
+        ["Pain now", {"entities": [[0, 4, "ADR"]]}],
+    ],
+)
+def test_a_list_of_documents(tmp_path: Path, item: object, indent: int | None) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps([item, item, 5], indent=indent))
+    corpus = read(path)
+    assert [[(entity.label, entity.text) for entity in document.entities] for document in corpus] == [[("ADR", "Pain")]] * 2
+    (problem,) = corpus.problems
+    assert problem.what == "not a JSON object: 5" and (problem.line > 1) == bool(indent)

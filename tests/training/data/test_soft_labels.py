@@ -15,6 +15,7 @@ from anyner.errors import AnynerError
 from anyner.fragments import Fragments
 from anyner.training.config import Recipe, Source
 from anyner.training.data.splits import DocumentSoftLabels, read_data, read_soft_labels
+from anyner.training.progress import Listener
 from anyner.training.run import build, run
 
 
@@ -121,16 +122,13 @@ def test_examples_carry_them_where_there_are_some(folder: Path) -> None:
 
 
 def test_the_number_of_documents_with_soft_labels_is_reported(folder: Path) -> None:
-    class Listener:
+    class Notes(Listener):
         def __init__(self) -> None:
             self.notes: list[str] = []
 
-        def note(self, message: str) -> None:
-            self.notes.append(message)
+        def note(self, line: str) -> None:
+            self.notes.append(line)
 
-        def __getattr__(self, name: str) -> object:
-            return lambda *_, **__: None
-
-    listener = Listener()
-    run(recipe(folder), folder / "model", listener=listener)  # type: ignore[arg-type]
+    listener = Notes()
+    run(recipe(folder), folder / "model", listener=listener)
     assert any("soft labels for 20 of 40 training documents" in note for note in listener.notes)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -40,9 +39,11 @@ class Head(base.Head):
         gold, pairs = in_spans(self.fragment_pairs, states, gold)
         logits = self.span_scores(states.words)  # (B, C, M, M)
         target = gold.span_targets(states.words.shape[1])  # (B, C, M, M)
-        counted = self._spans(states.word_mask)[:, None] & gold.annotated[:, :, None, None]  # (B, C, M, M)
+        counted = self._spans(states.word_mask)[:, None]  # (B, 1, M, M)
+        if not gold.all_annotated:
+            counted = counted & gold.annotated[:, :, None, None]  # (B, C, M, M)
         loss = functional.binary_cross_entropy_with_logits(logits, target, reduction="none")
-        return {"span": LossPart(torch.where(counted, loss, 0.0).sum(), states.word_mask.sum()), **pairs}
+        return {"span": LossPart((loss * counted).sum(), states.word_mask.sum()), **pairs}
 
     def propose(self, states: States, decoding: Decoding, draw: Draw) -> SpanProposals:
         tables = self.span_scores.tables(self.span_scores.as_boundaries(states.words))

@@ -7,7 +7,7 @@ from anyner.architectures.biaffine.config import Config
 from anyner.architectures.decode import HostProposals, decode_spans
 from anyner.architectures.draw import Draw
 from anyner.architectures.numpy_head import Arrays, real_spans
-from anyner.architectures.numpy_spans import likely_spans, span_proposals
+from anyner.architectures.numpy_spans import likely_spans
 from anyner.architectures.settings import Decoding, least_span_score
 from anyner.encoding.arrays import BatchArrays
 
@@ -19,4 +19,4 @@ class NumpyHead(numpy_head.NumpyHead):
         assert isinstance(self.config, Config)
         spans = real_spans(batch, self.config.longest)
         found = likely_spans(read["probability"], spans, least_span_score(decoding.thresholds))
-        return span_proposals(self.fragment_pairs(read), *found)
+        return self.span_proposals(read, *found)

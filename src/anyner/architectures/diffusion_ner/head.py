@@ -61,22 +61,21 @@ class Head(base.Head):
         states = targets.segment_states(segments, windows)
         rows = targets.segment_entities(segments, Entities.of(gold.host)).rows(len(segments.window))
         noisy = targets.noised(rows, states, config, self.alpha_bar, draw)
-        first, last, step = (states.placed(array) for array in (noisy.first, noisy.last, noisy.step))
+        first, last = states.placed(np.stack([noisy.first, noisy.last]))  # (B, K) each
         sentence, entities = self.denoiser.read(states), targets.on_device(rows, states)
-        pointed = self.denoiser.pointed(sentence, first, last, self.denoiser.time(step))
+        pointed = self.denoiser.pointed(sentence, first, last, self.denoiser.time(states.placed(noisy.step)))
         predictions = self.typed(sentence, pointed, self._read(states))
         by_input = config.matching == "inputs"
         assigned = targets.by_inputs(rows, noisy) if by_input else targets.by_predictions(predictions, rows, entities, config)
         entity = states.placed(assigned)  # (B, K)
         matched = entity != targets.NOTHING
-        first, last, label, _ = entities.gather(2, entity.clamp(min=0).expand(4, -1, -1))
-        label = targets.labels_pointed_at(predictions, entities) if by_input else torch.where(matched, label + 1, 0)
-        left, right = _boundary_loss(predictions.left, first, states), _boundary_loss(predictions.right, last, states)
-        unknown = functional.pad(~gold.annotated[states.placed(segments.window)], (1, 0))[:, None]  # (B, 1, 1 + C)
-        logits = predictions.types.masked_fill(unknown, -1e4).flatten(0, 1)
+        own = entities.gather(2, entity.clamp(min=0).expand(4, -1, -1))  # (4, B, K) first word, last word, label
+        label = targets.labels_pointed_at(predictions, entities) if by_input else torch.where(matched, own[2] + 1, 0)
+        window = states.placed(np.repeat(segments.window, config.spans))  # (B * K,)
+        logits = gold.known(predictions.types.flatten(0, 1), window)  # (B * K, 1 + C)
         types = functional.cross_entropy(logits, label.flatten(), reduction="sum")
         return {
-            "boundary": LossPart(torch.where(matched, left + right, 0.0).sum(), matched.sum()),
+            "boundary": LossPart.mean(_boundary_loss(predictions, own[:2], states), matched),
             "type": LossPart(types, types.new_full((), label.numel())),
             **pairs,
             **span_losses(self.span_classifier, config.span_classifier, windows, gold),
@@ -156,11 +155,12 @@ def normals_at(places: Tensor, size: int) -> Tensor:
     return table[first + stride * torch.arange(size, device=places.device) & len(table) - 1]
 
 
-def _boundary_loss(logits: Tensor, target: Tensor, states: States) -> Tensor:
-    """Binary cross-entropy of (B, K, M), summed over the words: (B, K)."""
-    one_hot = functional.one_hot(target, logits.shape[2]).to(logits.dtype)  # (B, K, M)
+def _boundary_loss(predictions: Predictions, ends: Tensor, states: States) -> Tensor:
+    """Binary cross-entropy of first and last words (2, B, K), summed over both and all words: (B, K)."""
+    logits = torch.stack([predictions.left, predictions.right])  # (2, B, K, M)
+    one_hot = functional.one_hot(ends, logits.shape[3]).to(logits.dtype)  # (2, B, K, M)
     loss = functional.binary_cross_entropy_with_logits(logits, one_hot, reduction="none")
-    return torch.where(states.word_mask[:, None], loss, 0.0).sum(2)
+    return (loss * states.word_mask[:, None]).sum(3).sum(0)
 
 
 def _side_by_side(steps: Sequence[Pointed]) -> Pointed:

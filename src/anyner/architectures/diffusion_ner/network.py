@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import torch
 from torch import Tensor, nn
@@ -35,10 +36,25 @@ class Sentence:
     outside: Tensor  # (B, 1, M) added to logits of words: 0, or very negative at padding
     first: Tensor  # (B, M, w) words as first words of noisy spans
     last: Tensor  # (B, M, w)
-    memory: tuple[Memory | None, ...]  # of cross-attention, for each layer
+    memory: tuple[Memory, ...]  # of cross-attention, for each layer; empty without it
     left: Tensor  # (B, M, w) words as left boundaries, for the pointer
     right: Tensor  # (B, M, w)
     typed: tuple[Tensor, ...]  # (B, M, w) words as left and as right boundaries, for the type; none in the paper
+
+    def named(self) -> dict[str, Tensor]:
+        """The fields by name, as exported steps pass them on; a mask of words takes the place of `outside`."""
+        words = {"first": self.first, "last": self.last, "left_words": self.left, "right_words": self.right}
+        typed = {f"typed_{side}": own for side, own in enumerate(self.typed)}
+        layers = ((n, zip(("keys", "values"), own, strict=True)) for n, own in enumerate(self.memory))
+        return {**words, **typed, **{f"memory_{name}_{n}": own for n, both in layers for name, own in both}}
+
+    @classmethod
+    def of_named(cls, named: Mapping[str, Tensor]) -> Sentence:
+        """From what `named` returns, in its order, and `mask` (B, M)."""
+        first, last, left, right = (named[name] for name in ("first", "last", "left_words", "right_words"))
+        typed, memory = ([own for name, own in named.items() if name.startswith(kind)] for kind in ("typed_", "memory_"))
+        layers = tuple(zip(memory[::2], memory[1::2], strict=True))
+        return cls(_outside(named["mask"], first.dtype), first, last, layers, left, right, tuple(typed))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +98,12 @@ class Denoiser(nn.Module):
         words = self.words(words)  # (B, M, w)
         if self.position is not None:
             words = words + self.position(torch.arange(words.shape[1], device=words.device)).to(words.dtype)
+        memory = (layer.memory(words) for layer in self.layers if isinstance(layer, Layer))
         return Sentence(
             outside=_outside(mask, words.dtype),
             first=self.left(words),
             last=self.right(words),
-            memory=tuple(layer.memory(words) for layer in self.layers if isinstance(layer, Layer)),
+            memory=tuple(own for own in memory if own is not None),
             left=self.left_pointer.read(words),
             right=self.right_pointer.read(words),
             typed=tuple(layer(words) for layer in (self.type_left, self.type_right) if layer is not None),
@@ -100,7 +117,7 @@ class Denoiser(nn.Module):
             slot = self.slot(torch.arange(first.shape[1], device=first.device)).to(spans.dtype)  # (K, w)
         if not self.paper:
             spans = spans + time
-        for layer, memory in zip(self.layers, sentence.memory, strict=True):
+        for layer, memory in zip_longest(self.layers, sentence.memory):
             spans = layer(spans, slot, memory, sentence.outside)
         spans = spans + time if self.final_norm is None else self.final_norm(spans)
         left = self.left_pointer(spans, sentence.left, sentence.outside)
@@ -111,31 +128,15 @@ class Denoiser(nn.Module):
 
         The fields of `Sentence` are passed between them as named tensors.
         """
-        width, heads = self.left.in_features, HEADS["paper" if self.paper else "default"]
-        spans, typed = torch.zeros(2, 4, width), 0 if self.paper else 2
-        layers = [number for number, layer in enumerate(self.layers) if isinstance(layer, Layer) and layer.cross_attention]
-        parts = {name: torch.zeros(2, 3, width) for name in ("first", "last", "left_words", "right_words")}
-        parts |= {f"typed_{side}": torch.zeros(2, 3, width) for side in range(typed)}
-        memory = [f"memory_{name}_{number}" for number in layers for name in ("keys", "values")]
-        parts |= {name: torch.zeros(2, heads, 3, width // heads) for name in memory}
-        parts["mask"] = torch.ones(2, 3, dtype=torch.bool)
-        words, logits = torch.zeros(2, 3, self.words.in_features), torch.zeros(2, 4, 3)
+        words, mask = torch.zeros(2, 3, self.words.in_features), torch.ones(2, 3, dtype=torch.bool)
         span, step = torch.zeros(2, 4, dtype=torch.long), torch.zeros(1, dtype=torch.long)
+        with torch.no_grad():
+            example = self.sentence_of(words, mask)
+            pointed = self.pointed(example, span, span, self.time(step))
+        parts = {**example.named(), "mask": mask}
 
         def sentence(words: Tensor) -> Mapping[str, Tensor]:
-            known = self.sentence_of(words, torch.ones_like(words[..., 0], dtype=torch.bool))
-            named = {"first": known.first, "last": known.last, "left_words": known.left, "right_words": known.right}
-            named |= {f"typed_{side}": own for side, own in enumerate(known.typed)}
-            kept = [side for both in known.memory if both is not None for side in both]
-            return {**named, **dict(zip(memory, kept, strict=True))}
-
-        def known(inputs: Sequence[Tensor]) -> Sentence:
-            own = dict(zip(parts, inputs, strict=True))
-            both = iter([own[name] for name in memory])
-            memories = tuple((next(both), next(both)) if number in layers else None for number in range(len(self.layers)))
-            sides = tuple(own[f"typed_{side}"] for side in range(typed))
-            outside = _outside(own["mask"], own["first"].dtype)
-            return Sentence(outside, own["first"], own["last"], memories, own["left_words"], own["right_words"], sides)
+            return self.sentence_of(words, torch.ones_like(words[..., 0], dtype=torch.bool)).named()
 
         def point(*inputs: Tensor) -> Mapping[str, Tensor]:
             *others, first, last, here = inputs
@@ -146,10 +147,13 @@ class Denoiser(nn.Module):
             *others, vectors, left, right = inputs
             return {"types": self.typed(known(others), Pointed(vectors, left, right)).types}
 
-        by_word = {name: (0, 2) if name in memory else (0, 1) for name in parts}
+        def known(inputs: Sequence[Tensor]) -> Sentence:
+            return Sentence.of_named(dict(zip(parts, inputs, strict=True)))
+
+        by_word = {name: (0, 2) if part.dim() == 4 else (0, 1) for name, part in parts.items()}
         pointing, typing = (0, 1), (0, 1, 2)
         spans_in = {"first_word": span, "last_word": span.clone(), "step": step}
-        types_in = {"spans": spans, "left": logits, "right": logits.clone()}
+        types_in = {"spans": pointed.spans, "left": pointed.left, "right": pointed.right}
         return {
             "sentence": Step(sentence, {"words": words}, {"words": (0, 1)}),
             "point": Step(point, {**parts, **spans_in}, {**by_word, "first_word": pointing, "last_word": pointing, "step": ()}),

@@ -12,11 +12,11 @@ from anyner.architectures import numpy_head
 from anyner.architectures.decode import HostProposals
 from anyner.architectures.diffusion_ner.config import VOTES_AGAINST, Config, DiffusionOptions
 from anyner.architectures.diffusion_ner.decode import decode
-from anyner.architectures.diffusion_ner.schedule import ddim_weights, schedule_of, step_pairs
+from anyner.architectures.diffusion_ner.schedule import ddim_weights, schedule_of, step_pairs, to_spans, to_states
 from anyner.architectures.diffusion_ner.segments import Segments
 from anyner.architectures.draw import Draw, Floats
 from anyner.architectures.numpy_head import Array, Arrays
-from anyner.architectures.numpy_spans import Integers, SpanClassifier, best_fragments, sigmoid, softmax, span_proposals
+from anyner.architectures.numpy_spans import Integers, SpanClassifier, best_fragments, sigmoid, softmax
 from anyner.architectures.settings import Decoding, least_before_rescoring, least_span_score
 from anyner.encoding.arrays import BatchArrays
 
@@ -63,7 +63,7 @@ class NumpyHead(numpy_head.NumpyHead):
                 score = classifier.rescore(place, score, share)
             places.append(place[core])
             scores.append(score[core])
-        return span_proposals(self.fragment_pairs(read), np.concatenate(places), np.concatenate(scores))
+        return self.span_proposals(read, np.concatenate(places), np.concatenate(scores))
 
     def _segments(self, batch: BatchArrays, read: Arrays, config: Config) -> _Batch:
         lengths = tuple(batch.lengths.tolist())
@@ -92,21 +92,6 @@ class NumpyHead(numpy_head.NumpyHead):
                 clean = to_states(left, np.maximum(left, right), words)
                 of_clean, of_noisy, of_noise = ddim_weights(float(alpha_bar[here]), float(alpha_bar[there]))
                 state = clean * of_clean + state * of_noisy + noise[:, number + 1] * of_noise
-
-
-def to_spans(states: Floats, words: Integers) -> tuple[Integers, Integers]:
-    """First and last word (inclusive) of the span nearest to each state (R, K, 2), of sentences of `words` (R, 1) words."""
-    left, width = np.moveaxis((np.clip(states, -1, 1) + 1) / 2, -1, 0)
-    last = np.minimum(left + width, np.float32(1))
-    first, last = (np.round(side * (words - 1).astype(np.float32)) for side in (left, last))
-    return first.astype(np.int64), last.astype(np.int64)
-
-
-def to_states(first: Integers, last: Integers, words: Integers) -> Floats:
-    """First word and width of spans in sentences of `words` words, as two numbers in [-1, 1]: (R, K, 2)."""
-    scale = np.float32(2) / np.maximum(words - 1, 1).astype(np.float32)  # a sentence of one word has one span, at 0
-    states: Floats = np.stack([first, last - first], axis=-1).astype(np.float32) * scale[..., None] - 1
-    return states
 
 
 def _in_windows(classifier: SpanClassifier, segments: Segments, first: Integers, last: Integers) -> Array:

@@ -1,4 +1,4 @@
-"""Noise schedules and the weights of a denoising step (sections 3.1 and 3.3 of the paper). numpy only.
+"""Noise schedules, the weights of a denoising step and spans as states (sections 3.1 and 3.3 of the paper). numpy only.
 
 Steps count from 0: step t has the paper's index t + 1. A schedule is alpha-bar: the share of the clean state's variance that is
 left after each step, as a float64 array.
@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Doubles = NDArray[np.float64]
+Floats = NDArray[np.float32]
+Integers = NDArray[np.int64]
 
 
 def schedule_of(name: Literal["cosine", "linear"], steps: int) -> Doubles:
@@ -42,3 +44,18 @@ def ddim_weights(here: float, there: float) -> tuple[float, float, float]:
     sigma = max((1 - here / there) * (1 - there) / max(1 - here, 1e-12), 0.0) ** 0.5
     of_noisy = (max(1 - there - sigma**2, 0.0) / max(1 - here, 1e-12)) ** 0.5
     return there**0.5 - of_noisy * here**0.5, float(of_noisy), float(sigma)
+
+
+def to_states(first: Integers, last: Integers, words: Integers) -> Floats:
+    """First word and width of spans in sentences of `words` words, as two numbers in [-1, 1]: (R, K, 2)."""
+    scale = np.float32(2) / np.maximum(words - 1, 1).astype(np.float32)  # a sentence of one word has one span, at 0
+    states: Floats = np.stack([first, last - first], axis=-1).astype(np.float32) * scale[..., None] - 1
+    return states
+
+
+def to_spans(states: Floats, words: Integers) -> tuple[Integers, Integers]:
+    """First and last word (inclusive) of the span nearest to each state (R, K, 2), of sentences of `words` (R, 1) words."""
+    left, width = np.moveaxis((np.clip(states, -1, 1) + 1) / 2, -1, 0)
+    last = np.minimum(left + width, np.float32(1))
+    first, last = (np.round(side * (words - 1).astype(np.float32)) for side in (left, last))
+    return first.astype(np.int64), last.astype(np.int64)

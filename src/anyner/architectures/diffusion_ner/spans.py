@@ -1,4 +1,4 @@
-"""Spans as states of a diffusion, and one denoising step, in tensors (sections 3.1 and 3.3 of the paper)."""
+"""Spans as states, as in `schedule.py`, and one denoising step, in tensors (sections 3.1 and 3.3 of the paper)."""
 
 from __future__ import annotations
 

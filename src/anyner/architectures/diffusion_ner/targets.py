@@ -9,22 +9,18 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
 from anyner.architectures.diffusion_ner.config import Config
 from anyner.architectures.diffusion_ner.network import Predictions
-from anyner.architectures.diffusion_ner.schedule import Doubles
+from anyner.architectures.diffusion_ner.schedule import Doubles, Floats, Integers, to_spans, to_states
 from anyner.architectures.diffusion_ner.segments import Segments
-from anyner.architectures.diffusion_ner.spans import to_spans, to_states
 from anyner.architectures.draw import Draw
 from anyner.encoding.encoder import States
 from anyner.encoding.pooling import take
 from anyner.layers.contiguous import Entities, EntityRows
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float32]
 NO_SOURCE = NOTHING = -1
 _CENTRE, _SPREAD = 0.5, 1 / 6
 """Mean and standard deviation of first word and width of random spans, as shares of the sentence."""
@@ -76,24 +72,23 @@ class NoisySpans:
 def noised(gold: EntityRows, states: States, config: Config, alpha_bar: Doubles, draw: Draw) -> NoisySpans:
     """Noises every sentence at a random step (equation 4)."""
     count, keys = config.spans, states.content_keys
-    lengths = torch.tensor(states.lengths)[:, None]  # (B, 1)
+    lengths = np.array(states.lengths)[:, None]  # (B, 1)
     source = expanded(gold, draw.uniform("expansion", keys, 1)[:, 0], config)  # (B, K)
     first, last = (np.take_along_axis(row, np.maximum(source, 0), 1) for row in (gold.first, gold.last))  # (B, K) each
-    random = torch.from_numpy(source == NO_SOURCE)[..., None]  # (B, K, 1)
+    random = (source == NO_SOURCE)[..., None]  # (B, K, 1)
     if config.expansion == "shifted":
         rounds = np.arange(count) // np.maximum(gold.counts, 1)[:, None]  # (B, K) how often the gold came before
         shifted = (rounds % 2 == 1) & (source != NO_SOURCE)
-        room = lengths.numpy() - (last - first)  # (B, K) words at which a span of that length can begin
+        room = lengths - (last - first)  # (B, K) words at which a span of that length can begin
         elsewhere = np.floor(draw.uniform("elsewhere", keys, count) * room).astype(np.int64)
         first, last = np.where(shifted, elsewhere, first), np.where(shifted, elsewhere + last - first, last)
         source = np.where(shifted, NO_SOURCE, source)
-    anywhere, noise = (torch.from_numpy(draw.normal(name, keys, 2 * count)).view(-1, count, 2) for name in ("anywhere", "noise"))
-    state = to_states(torch.from_numpy(first), torch.from_numpy(last), lengths)  # (B, K, 2)
-    state = torch.where(random, 2 * (anywhere * _SPREAD + _CENTRE) - 1, state)
+    anywhere, noise = (draw.normal(name, keys, 2 * count).reshape(-1, count, 2) for name in ("anywhere", "noise"))
+    state = np.where(random, 2 * (anywhere * _SPREAD + _CENTRE) - 1, to_states(first, last, lengths))  # (B, K, 2)
     step = (draw.uniform("step", keys, 1)[:, 0] * len(alpha_bar)).astype(np.int64)
-    kept = torch.from_numpy(alpha_bar[step])[:, None, None]  # (B, 1, 1)
-    first, last = (place.numpy() for place in to_spans(kept.sqrt().float() * state + (1 - kept).sqrt().float() * noise, lengths))
-    return NoisySpans(first, last, step, source)
+    kept = alpha_bar[step, None, None]  # (B, 1, 1)
+    of_state, of_noise = (np.sqrt(share).astype(np.float32) for share in (kept, 1 - kept))
+    return NoisySpans(*to_spans(of_state * state + of_noise * noise, lengths), step, source)
 
 
 def expanded(gold: EntityRows, turn: Floats, config: Config) -> Integers:

@@ -72,17 +72,16 @@ class Head(base.Head):
         if self.filter is not None:
             loss = self._weights(found.iou, positive) * targets.focal_loss(self.filter(reader, seeds)[:, 0], positive)  # (Q,)
             # Where some label is not annotated, a seed that overlaps no known entity may still be one: it is not counted.
-            parts["filter"] = _mean(loss, (found.iou > 0) | gold.annotated.all(1)[seeds.sentence])
+            parts["filter"] = LossPart.mean(loss, (found.iou > 0) | gold.annotated.all(1)[seeds.sentence])
         shifted = seeds
         if self.regressor is not None:
             offsets = self.regressor(reader, seeds)  # (Q, 2)
-            parts["regressor"] = _mean(targets.regressor_loss(offsets, found), positive, REGRESSOR_WEIGHT)
+            parts["regressor"] = LossPart.mean(targets.regressor_loss(offsets, found), positive, REGRESSOR_WEIGHT)
             shifted = shift(seeds, offsets.detach(), reader.last_word)
         label, iou = found.labels_at(shifted)  # (Q,) each
-        unknown = functional.pad(~gold.annotated, (1, 0))[shifted.sentence]  # (Q, 1 + C)
-        logits = self._label_logits(reader, shifted).masked_fill(unknown, -1e4)  # (Q, 1 + C)
+        logits = gold.known(self._label_logits(reader, shifted), shifted.sentence)  # (Q, 1 + C)
         loss = self._weights(iou, label > 0) * functional.cross_entropy(logits, label, reduction="none")  # equation 16
-        parts["classifier"] = _mean(loss, torch.ones_like(positive))
+        parts["classifier"] = LossPart(loss.sum(), loss.new_full((), len(loss)))
         return {**parts, **pairs, **span_losses(self.span_classifier, config.span_classifier, states, gold)}
 
     def targets(self, states: States, gold: Gold, draw: Draw) -> Targets:
@@ -150,8 +149,3 @@ class Head(base.Head):
         if self.span_classifier is None or not self.settings.span_classifier.read_by_labels:
             return logits
         return logits + self.span_classifier.logits(self.span_classifier.read(reader.states.words), spans)
-
-
-def _mean(loss: Tensor, counted: Tensor, weight: float = 1.0) -> LossPart:
-    """The mean over the counted examples."""
-    return LossPart(torch.where(counted, loss, 0.0).sum(), counted.sum(), weight)

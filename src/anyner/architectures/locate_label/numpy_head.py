@@ -12,7 +12,7 @@ from anyner.architectures.draw import Draw
 from anyner.architectures.locate_label.config import Config, LocateLabelOptions
 from anyner.architectures.locate_label.decode import decode
 from anyner.architectures.numpy_head import Arrays, Run
-from anyner.architectures.numpy_spans import Floats, Integers, SpanMaxima, best_fragments, sigmoid, softmax, span_proposals
+from anyner.architectures.numpy_spans import Floats, Integers, SpanMaxima, best_fragments, sigmoid, softmax
 from anyner.architectures.settings import Decoding, least_span_score
 from anyner.encoding.arrays import BatchArrays
 
@@ -46,7 +46,7 @@ class NumpyHead(numpy_head.NumpyHead):
             passed = np.concatenate([passed, passed[which]])
         if classifier is not None and (share := options.score_share):
             score = classifier.rescore(np.maximum(place, 0), score, share)
-        return {**span_proposals(self.fragment_pairs(read), place, score), "filter": passed}
+        return {**self.span_proposals(read, place, score), "filter": passed}
 
 
 @dataclass(frozen=True, slots=True)

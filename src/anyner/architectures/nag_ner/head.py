@@ -89,18 +89,16 @@ class Head(base.Head):
             logits = self.start_classifier(states.words).float()  # (B, M, O + 1)
             known = states.word_mask & (complete[:, None] | (starts > 0))
             loss = functional.cross_entropy(logits.flatten(0, 1), starts.flatten(), reduction="none").view(known.shape)
-            parts["starts"] = LossPart(torch.where(known, loss, 0.0).sum(), known.sum())  # equation 3
+            parts["starts"] = LossPart.mean(loss, known)  # equation 3
             hardness = 1 - logits.detach().softmax(-1)[..., 0] + RANDOM_SHARE * hardness
         hardness = hardness.masked_fill((starts > 0) | ~states.word_mask, -1.0)
         blocks, entities = self._training_blocks(states, targets, hardness, draw), len(targets.word)
         counted = torch.ones(len(blocks.word), dtype=torch.bool, device=starts.device)
         counted[entities:] = complete[blocks.sentence[entities:]]
         hidden = self.network(sentences, blocks)  # (Q, T, w)
-        label = functional.pad(states.placed(targets.label) + 1, (0, len(blocks.word) - entities))  # (Q,) 0: no entity
-        not_annotated = functional.pad(~gold.annotated[blocks.sentence], (1, 0))  # (Q, 1 + C)
-        logits = self.network.types(hidden[:, 0]).float().masked_fill(not_annotated, -1e4)
-        loss = functional.cross_entropy(logits, label, reduction="none")
-        labels = LossPart(torch.where(counted, loss, 0.0).sum(), counted.sum())
+        label = states.placed(np.pad(targets.label + 1, (0, len(blocks.word) - entities)))  # (Q,) 0: no entity
+        logits = gold.known(self.network.types(hidden[:, 0]).float(), blocks.sentence)  # (Q, 1 + C)
+        labels = LossPart.mean(functional.cross_entropy(logits, label, reduction="none"), counted)
         output = self.network.output(hidden[:, 1:], blocks, sentences)
         words = self._word_loss(output, self._symbols(targets, blocks, sentences), counted, blocks, sentences)
         if self.settings.loss == "sequences":
@@ -110,7 +108,7 @@ class Head(base.Head):
             parts["generation"] = LossPart(numerator, denominator)
         if self.network.last_word is not None:
             own = self._last_words(hidden, blocks, sentences)[:entities].gather(1, states.placed(targets.last)[:, None])
-            parts["last words"] = LossPart(-own.sum(), torch.tensor(float(entities), device=own.device))
+            parts["last words"] = LossPart(-own.sum(), own.new_full((), entities))
         return {**parts, **span_losses(self.span_classifier, self.settings.span_classifier, states, gold)}
 
     def _shift(self, states: States, draw: Draw) -> Tensor:
@@ -152,10 +150,11 @@ class Head(base.Head):
     def _word_loss(self, output: Tensor, symbols: Tensor, counted: Tensor, blocks: Blocks, sentences: Sentences) -> LossPart:
         """Cross-entropy of the target symbols (Q, P), over all sequences or at each position; averaged over positions."""
         real = (symbols != IGNORED) & counted[:, None]
-        loss = -torch.where(real, output.gather(2, symbols.clamp(min=0)[..., None])[..., 0], 0.0).sum()
+        own = functional.nll_loss(output.flatten(0, 1), symbols.flatten(), ignore_index=IGNORED, reduction="none")
+        loss = (own.view_as(symbols) * counted[:, None]).sum()
         if self.settings.loss == "sequences":
             partition = self._log_partition(self._word_scores(output, blocks, sentences))
-            loss = loss + torch.where(counted, partition, 0.0).sum()
+            loss = loss + (partition * counted).sum()
             jumps = (symbols[:, 1:] >= FIRST_UNIT) & (symbols[:, 1:] != symbols[:, :-1] + 1) & counted[:, None]
             if self.network.gap_cost is not None:
                 loss = loss + (jumps.sum(0)[: self.longest - 1] * self.network.gap_cost[1:]).sum()

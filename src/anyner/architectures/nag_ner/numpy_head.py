@@ -29,7 +29,7 @@ class NumpyHead(numpy_head.NumpyHead):
             none = np.zeros((0, 1), dtype=np.int64)
             return {"place": place, "start": start, "score": none * 0.0, "label": none, "count": none, "words": none[..., None]}
         sentence, word = place.T
-        found = self.run("blocks", self._inputs(batch, read, config, sentence, word, rank))
+        found = self.run("blocks", self._inputs(batch, read, place, rank))
         labels, symbols = softmax(found["labels"], 1), found["symbols"]  # (Q, 1 + C), (Q, L + 1, 2 + M)
         if greedy := options.decoding == "greedy":  # the best symbol at the label's position may be "no entity"
             labels = labels * (labels.argmax(1, keepdims=True) > 0)
@@ -84,14 +84,13 @@ class NumpyHead(numpy_head.NumpyHead):
         sentence, word, rank = np.nonzero(expected)  # (Q,) each
         return np.column_stack([sentence, word]), rank, start[sentence, word]
 
-    def _inputs(
-        self, batch: BatchArrays, read: Arrays, config: Config, sentence: Integers, *blocks: Integers
-    ) -> dict[str, Array]:
+    def _inputs(self, batch: BatchArrays, read: Arrays, place: Integers, rank: Integers) -> dict[str, Array]:
+        config, (sentence, word) = self.config, place.T
+        assert isinstance(config, Config)
         memory = {name: value for name, value in read.items() if name.startswith("memory_")}
         reads_pieces = config.decoder != "new" or config.block_inputs != "words"
         masks = {"word_mask": batch.word_mask, "mask": batch.piece_mask if reads_pieces else batch.word_mask}
         known = {"words": read["words"], "vectors": read["vectors"], "first_piece": batch.first_piece}
-        word, rank = blocks
         return {**known, **masks, **memory, **placed_in_grid(sentence, len(batch.lengths)), "word": word, "rank": rank}
 
 

@@ -85,6 +85,7 @@ def _continuations(placed: Tensor, sizes: Tensor, end: Tensor, gap_cost: Tensor,
     after = {units: end[:, units, None].expand(-1, words)}  # (Q, R) over continuations of a word, by units so far
     none = NONE if best else FINITE_NONE
     nothing = torch.full_like(after[units], none)
+    edge = placed.new_full((len(placed), 2), none)
     continuations = []
     for written in range(units - 1, -1, -1):
         following = after.get(written + 1, nothing)  # after the units of the word itself
@@ -92,7 +93,7 @@ def _continuations(placed: Tensor, sizes: Tensor, end: Tensor, gap_cost: Tensor,
             following = torch.where(sizes == size, after.get(written + size, nothing), following)
         continuations.append(placed[:, :, written] + following)
         if written:
-            from_word = functional.pad(continuations[-1], (2, 0), value=none)  # (Q, 2 + R)
+            from_word = torch.cat([edge, continuations[-1]], dim=1)  # (Q, 2 + R)
             later = from_word.cummax(1).values if best else from_word.logcumsumexp(1)
             over_gap = later[:, :-2] - gap_cost[written]
             ways = torch.stack([end[:, written, None].expand(-1, words), from_word[:, 1:-1], over_gap])  # next of r at r + 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field
@@ -12,13 +13,26 @@ from anyner.architectures.settings import CorpusStatistics, Threshold
 
 PIECES_OF_A_WORD = 4
 """Pieces per word that `farthest` allows for if the units are pieces."""
-
-
 LEAST_LIKELY = 0.03
 """Minimum span classifier probability of spans that the search considers; the same for all thresholds, so that tuning sees
 what prediction will."""
 ILLEGAL = -1e4
 """Logit of an illegal symbol: finite, so that there is no NaN if no symbol is legal."""
+NONE = float("-inf")
+"""Log probability of no sequence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits of the search."""
+
+    beam: int
+    """Beam width, and the number of entities to keep per head."""
+    longest: int
+    least: float = NONE
+    """Log probability below which sequences are pruned, since continuing only lowers it."""
+    by_length: bool = False
+    """Whether to rank sequences by log probability divided by length (the paper), or by probability."""
 
 
 class SetOptions(GenerationOptions):

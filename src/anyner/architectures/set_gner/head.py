@@ -17,10 +17,10 @@ from anyner.architectures.base import Losses, LossPart, Step
 from anyner.architectures.decoder_step import decoder_step
 from anyner.architectures.draw import Draw
 from anyner.architectures.generation import PRETRAINED_RATE
-from anyner.architectures.set_gner.config import LEAST_LIKELY, Config, SetOptions
+from anyner.architectures.set_gner.config import LEAST_LIKELY, NONE, Config, Limits, SetOptions
 from anyner.architectures.set_gner.decode import decode
 from anyner.architectures.set_gner.network import Network, Sentences
-from anyner.architectures.set_gner.search import NONE, Hypotheses, Limits, Reach, generate
+from anyner.architectures.set_gner.search import Hypotheses, Reach, generate
 from anyner.architectures.set_gner.targets import IGNORED, Targets, targets_of
 from anyner.architectures.settings import Decoding, HeadConfig, least_before_rescoring, least_score
 from anyner.architectures.spans import span_classifier_of, span_losses, span_tables
@@ -85,21 +85,21 @@ class Head(base.Head):
 
     def _generation_loss(self, network: Network, units: Units, targets: Targets, states: States, gold: Gold) -> LossPart:
         """Equation 15. Entities and the short sequences of all other units are decoded as two groups."""
-        sentences = network.read(units, states, unknown=~gold.annotated)
-        complete = gold.annotated.all(1)  # (B,) if not, a word outside entities may be one of a label not annotated
-        # even an empty sum has gradients
-        total, count = 0.0 * sentences.keys.sum(), torch.zeros((), device=sentences.keys.device)
-        for group, learned in ((targets.entities, torch.ones_like(complete)), (targets.others, complete)):
+        sentences = network.read(units, states, unknown=None if gold.all_annotated else ~gold.annotated)
+        totals, counts = [], []
+        for group in (targets.entities, targets.others):
             if not len(group.sentence):
                 continue
-            sequences = Sequences.of(group.sentence, len(complete), sentences.keys.device)
+            sequences = Sequences.of(group.sentence, len(units.lengths), sentences.keys.device)
             inputs, symbols = states.placed(group.inputs), states.placed(group.targets)  # (N, T) each
             hidden = network(sentences, sequences, inputs, inputs[:, 0])
             log = network.log_probabilities(sentences, sequences, hidden, inputs[:, 0], inputs)
-            real = (symbols != IGNORED) & learned[sequences.sentence][:, None]
-            loss = -log.gather(2, symbols.clamp(min=0)[..., None])[..., 0]  # (N, T)
-            total, count = total + torch.where(real, loss, 0.0).sum(), count + real.sum()
-        return LossPart(total, count)
+            if group is targets.others and not gold.all_annotated:  # a unit outside entities may be one of another label
+                symbols = symbols.where(gold.annotated.all(1)[sequences.sentence][:, None], IGNORED)
+            loss = functional.nll_loss(log.flatten(0, 1), symbols.flatten(), ignore_index=IGNORED, reduction="none")
+            totals.append(loss.sum())
+            counts.append((symbols != IGNORED).sum())
+        return LossPart(torch.stack(totals).sum(), torch.stack(counts).sum())
 
     def _detection_losses(self, network: Network, units: Units, targets: Targets, states: States, gold: Gold) -> Losses:
         """Equations 6 and 10, over the units whose gold is known."""
@@ -111,7 +111,7 @@ class Head(base.Head):
             losses["parts"] = functional.binary_cross_entropy_with_logits(of_parts, parts, reduction="none").sum(-1)
         if of_counts is not None:
             losses["occurrences"] = functional.cross_entropy(of_counts.transpose(1, 2), occurrences, reduction="none")
-        return {name: LossPart(torch.where(known, loss, 0.0).sum(), known.sum()) for name, loss in losses.items()}
+        return {name: LossPart.mean(loss, known) for name, loss in losses.items()}
 
     def propose(self, states: States, decoding: Decoding, draw: Draw) -> GeneratedEntities:
         config, options, thresholds = self.settings, decoding.options, decoding.thresholds
@@ -131,8 +131,8 @@ class Head(base.Head):
         if "score" in thresholds:  # the score is at most the probability times the number of entities
             least = math.log(least_before_rescoring(least_score(thresholds), share) / config.most_at_one_word)
         bounds = Reach(*(one[sentence, head] for one in reach)) if reach is not None else None
-        limits = Limits(options.beam, config.longest, least, not config.constrained, bounds)
-        best = generate(self.network, self.network.read(units, states), sequences, head, limits)
+        limits = Limits(options.beam, config.longest, least, not config.constrained)
+        best = generate(self.network, self.network.read(units, states), sequences, head, limits, reach=bounds)
         entities = self._proposed(best, units, sentence, head_probability[sentence, head], number[sentence, head])
         return self._rescored(entities, read, share)
 

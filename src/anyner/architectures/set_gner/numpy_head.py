@@ -13,9 +13,9 @@ from anyner.architectures.draw import Draw
 from anyner.architectures.generation import number_of_entities
 from anyner.architectures.numpy_head import Array, Arrays, real_spans
 from anyner.architectures.numpy_spans import Boundaries, Floats, Integers, rescored, sigmoid
-from anyner.architectures.set_gner.config import LEAST_LIKELY, Config, SetOptions
+from anyner.architectures.set_gner.config import LEAST_LIKELY, NONE, Config, Limits, SetOptions
 from anyner.architectures.set_gner.decode import decode
-from anyner.architectures.set_gner.numpy_search import NONE, Heads, Hypotheses, Limits, Sentences, generate
+from anyner.architectures.set_gner.numpy_search import Heads, Hypotheses, Sentences, generate
 from anyner.architectures.settings import Decoding, least_before_rescoring, least_score
 from anyner.encoding.arrays import BatchArrays
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from anyner.architectures.numpy_head import placed_in_grid
 from anyner.architectures.numpy_spans import Floats, Integers
-from anyner.architectures.set_gner.config import ILLEGAL, Config
+from anyner.architectures.set_gner.config import ILLEGAL, NONE, Config, Limits
 
-NONE = float("-inf")
 Array = NDArray[Any]
 Reach = tuple[Integers, Integers]
 """The last word that contiguous and discontinuous entities of each of H heads may have, -1: no entity is possible."""
@@ -25,15 +24,6 @@ class Heads:
     word: Integers  # (H,)
     reach: Reach | None
     """None: no bound."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    beam: int
-    """Beam width, and the number of entities to keep per head."""
-    longest: int
-    least: float
-    """Log probability below which sequences are pruned, since continuing only lowers it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +87,7 @@ def best_places(values: Floats, count: int) -> Integers:
 def generate(sentences: Sentences, heads: Heads, limits: Limits, config: Config) -> Hypotheses:
     """The entities of `heads`."""
     longest = min(limits.longest, sentences.words)
-    limits = Limits(limits.beam, limits.longest, max(limits.least, ILLEGAL / 2))  # illegal symbols are improbable, not impossible
+    limits = replace(limits, least=max(limits.least, ILLEGAL / 2))  # illegal symbols are improbable, but not impossible
     search = Search(sentences, Hypotheses(len(heads.word), limits, longest), config)
     reach = (heads.word + longest, np.full_like(heads.word, -1)) if config.contiguous else heads.reach
     if len(heads.word) and reach is not None:

@@ -13,12 +13,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from anyner.architectures.set_gner.config import ILLEGAL
+from anyner.architectures.set_gner.config import ILLEGAL, NONE, Limits
 from anyner.architectures.set_gner.network import Network, Sentences
 from anyner.architectures.set_gner.targets import END
 from anyner.layers.sequences import Sequences
-
-NONE = float("-inf")
 
 
 class Reach(NamedTuple):
@@ -26,19 +24,6 @@ class Reach(NamedTuple):
 
     contiguous: Tensor  # (H,)
     discontinuous: Tensor  # (H,)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    beam: int
-    """Beam width, and the number of entities to keep per head."""
-    longest: int
-    least: float = NONE
-    """Log probability below which sequences are pruned, since continuing only lowers it."""
-    by_length: bool = False
-    """Whether to rank sequences by log probability divided by length (the paper), or by probability."""
-    reach: Reach | None = None
-    """None: no bound."""
 
 
 class Hypotheses:
@@ -92,13 +77,15 @@ class Hypotheses:
         self.units = self.units.clamp(min=0)
 
 
-def generate(network: Network, sentences: Sentences, sequences: Sequences, heads: Tensor, limits: Limits) -> Hypotheses:
-    """The entities of `heads`, units (H,) in the sentences of `sequences`."""
+def generate(
+    network: Network, sentences: Sentences, sequences: Sequences, heads: Tensor, limits: Limits, *, reach: Reach | None = None
+) -> Hypotheses:
+    """The entities of `heads`, units (H,) in the sentences of `sequences`; `reach` None: no bound."""
     config = network.settings
     longest = min(limits.longest, sentences.keys.shape[1]) if config.constrained else limits.longest + 1
     limits = replace(limits, least=max(limits.least, ILLEGAL / 2))  # illegal symbols are improbable, but not impossible
     search = Search(network, sentences, Hypotheses(len(heads), limits, longest, heads.device))
-    reach = Reach(heads + longest, torch.full_like(heads, -1)) if config.contiguous else limits.reach
+    reach = Reach(heads + longest, torch.full_like(heads, -1)) if config.contiguous else reach
     if len(heads) and reach is not None:
         search.in_passes(sequences, heads, reach)
     elif len(heads):

@@ -61,6 +61,8 @@ class _Reader:
         """The document of an object of BioC JSON. Its text is its passages, one on a line."""
         if not isinstance(item, dict):
             raise InvalidInputError("a document is not an object")
+        if "passages" not in item:
+            raise InvalidInputError('a document has no "passages"')
         parts: list[_Part] = []
         made: list[_Annotation] = []
         self._count("relations", len(_listed(item, "relations")), line)

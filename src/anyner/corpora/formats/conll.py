@@ -63,6 +63,8 @@ class _Layout:
 
 def _documents(path: Path, log: ProblemLog) -> Iterator[Document]:
     lines = list(numbered_lines(path))
+    if _has_only_tags(lines):
+        raise AnynerError(f"{path}: has only tags, no words: write one WORD, a tab and its TAG per line")
     layout = _Layout.of(lines)
     if layout.plain_tags:
         log.kept(1, "tags have no prefix such as B-: adjacent words with the same tag are read as one entity")
@@ -72,6 +74,17 @@ def _documents(path: Path, log: ProblemLog) -> Iterator[Document]:
     if sentences and not any(any(sentence.tags) for sentence in sentences):
         raise AnynerError(f"{log.found[0]}; no line ends in a tag such as O or B-PER")
     return tags_to_entities(sentences, log)
+
+
+def _has_only_tags(lines: Iterable[tuple[int, str]]) -> bool:
+    """Whether every column of every line is a tag. In a file of two columns, the first ones are words such as O nevertheless."""
+    rows = (columns for _, text in lines if any(columns := _columns(text)))
+    sizes: set[int] = set()
+    for columns in rows:
+        if not all(map(WELL_FORMED.fullmatch, columns)):
+            return False
+        sizes.add(len(columns))
+    return bool(sizes - {2})
 
 
 def _sentences(path: Path, lines: Iterable[tuple[int, str]], layout: _Layout, log: ProblemLog) -> Iterator[TaggedDocument]:
@@ -165,9 +178,9 @@ def _label_trouble(label: str) -> str | None:
 
 
 def _recognises(_: Path, head: str) -> bool:
-    """Whether most of the lines end in a tag."""
+    """Whether most of the lines end in a tag, or are one: the reader says then that words are missing."""
     lines = [columns for columns in map(_columns, head.split("\n")[:200]) if any(columns)]
-    tagged = sum(len(columns) > 1 and WELL_FORMED.fullmatch(columns[-1]) is not None for columns in lines)
+    tagged = sum(WELL_FORMED.fullmatch(columns[-1]) is not None for columns in lines)
     return tagged * 2 > len(lines)
 
 

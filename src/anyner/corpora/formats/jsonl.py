@@ -1,8 +1,12 @@
-"""JSON lines, one document a line: `text` with fragments in characters, or `tokens` with fragments in tokens."""
+"""JSON lines, one document a line: `text` with fragments in characters, or `tokens` with fragments in tokens.
+
+A file that is one JSON list of such documents is read, too.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +15,11 @@ from typing import Any, TypeGuard
 from anyner.corpora import nertags
 from anyner.corpora.annotation import Claim, annotated, is_unicode, shown
 from anyner.corpora.corpus import EVERYTHING, Format, ProblemLog
-from anyner.corpora.jsonfiles import json_line, parsed
+from anyner.corpora.jsonfiles import first_item, json_line, numbered_items, parsed
 from anyner.corpora.nertags import TagReader
 from anyner.corpora.regions import LINK, Link, Region, claims_of
 from anyner.corpora.tags import TaggedDocument, tags_to_entities
-from anyner.corpora.textfiles import Position, chunk_writer, numbered_lines
+from anyner.corpora.textfiles import Position, chunk_writer, head_of, numbered_lines
 from anyner.corpora.textform import TextRules
 from anyner.corpora.wordform import WordRules, entities_in_words, words_of
 from anyner.document import Document
@@ -30,6 +34,8 @@ _LABEL_KEYS = ("label", "entity_group", "type")
 """Keys of an entity's label: ours, that of transformers pipelines, that of many corpora. The first one present wins."""
 _NOT_GOLD = ("reject", "ignore")
 """Answers in Prodigy: the annotator rejected the spans or skipped them."""
+_LIST = re.compile(r'\s*\[\s*(?:\{|\[\s*")')
+"""The beginning of a list of objects, or of the training tuples of spaCy 2; a line of JSON lines may be such a tuple."""
 
 
 def documents_of(path: Path, log: ProblemLog) -> Iterator[Document]:
@@ -39,11 +45,9 @@ def documents_of(path: Path, log: ProblemLog) -> Iterator[Document]:
 
 def _records(path: Path, log: ProblemLog) -> Iterator[Document | TaggedDocument]:
     reader = TagReader(path, log)
-    for line, text in numbered_lines(path):
-        if not text.strip():
-            continue
+    for line, value in _values(path, log, numbered_lines(path)):
         with log.dropping(line):
-            item = _item(text)
+            item = _item(value)
             if (answer := item.get("answer")) in _NOT_GOLD:
                 raise InvalidInputError(f'a record with "answer": "{answer}" is not read')
             meta = {key: value for key, value in item.items() if key not in _ANNOTATION and not key.startswith("_")}
@@ -53,11 +57,9 @@ def _records(path: Path, log: ProblemLog) -> Iterator[Document | TaggedDocument]
 def texts_of(path: Path, log: ProblemLog, position: Position) -> Iterator[Document]:
     """Streams the documents of JSON lines without their entities, which are ignored."""
     reader = TagReader(path, log)
-    for line, text in numbered_lines(path, position, log.dropped):
-        if not text.strip():
-            continue
+    for line, value in _values(path, log, numbered_lines(path, position, log.dropped)):
         with log.dropping(line):
-            item = _item(text)
+            item = _item(value)
             bare = {key: value for key, value in item.items() if key not in _ANNOTATION}
             meta = {key: value for key, value in item.items() if not _annotates(item, key)}
             document = _with_meta(document_of(bare, line, log, reader), meta, line, log)
@@ -97,13 +99,23 @@ def _is_writable(key: str, value: object) -> bool:
     return True
 
 
-def _item(text: str) -> dict[str, Any]:
-    item = parsed(text)
+def _values(path: Path, log: ProblemLog, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, Any]]:
+    """The values of the lines, or those of a file that is one list, with their lines."""
+    if _LIST.match(head_of(path)):
+        yield from numbered_items(path, log)
+        return
+    for line, text in lines:
+        if text.strip():
+            with log.dropping(line):
+                yield line, parsed(text)
+
+
+def _item(item: Any) -> dict[str, Any]:
     if isinstance(item, list) and len(item) == 2 and isinstance(item[0], str) and isinstance(item[1], dict):
         return {**item[1], "text": item[0]}  # the training tuples of spaCy 2
     if isinstance(item, dict):
         return item
-    raise InvalidInputError("not a JSON object")
+    raise InvalidInputError(f"not a JSON object: {shown(item)}")
 
 
 def document_of(item: dict[str, Any], line: int, log: ProblemLog, reader: TagReader) -> Document | TaggedDocument:
@@ -294,8 +306,10 @@ def _line(item: dict[str, Any], document: Document, entities: Iterable[dict[str,
 
 
 def _recognises(_: Path, head: str) -> bool:
-    start = head.lstrip()
-    return start.startswith("{") or (start.startswith("[") and start[1:].lstrip().startswith('"'))
+    start, first = head.lstrip(), first_item(head)
+    if first is not None and first.listed:
+        return "text" in first.keys and "tokens" not in first.keys  # `spans` is a list of objects with tokens
+    return start.startswith("{") or (start.startswith("[") and start[1:].lstrip().startswith('"')) or bool(_LIST.match(head))
 
 
 _RULES = TextRules()

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any
 
 from anyner.corpora.corpus import Corpus, Problem
@@ -16,8 +17,9 @@ from anyner.corpora.synthetic import synthetic
 from anyner.corpora.synthetic.words import Split
 from anyner.document import Document, Entity
 from anyner.errors import AnynerError
+from anyner.storage.files import RECIPE
 from anyner.text.config import TextConfig
-from anyner.training.config import DataConfig, Source
+from anyner.training.config import DataConfig, Recipe, Source
 from anyner.training.data.augmentation import augmented
 
 _FEW, _WHOLE = 4, 16
@@ -156,6 +158,19 @@ def _all_one(documents: Sequence[Document]) -> str:
     if documents[0].doc is not None:
         return f"all {len(documents):,} training documents have the same source document (`doc`)"
     return f"all {len(documents):,} training documents have the same text"
+
+
+def dev_documents(folder: Path, most: int) -> list[Document]:
+    """Dev documents of the recipe in the folder, from its files or held out; synthetic ones if its files are gone."""
+    try:
+        data = Recipe.read(folder / RECIPE).data
+        corpora = Corpora.read(data)
+        documents = corpora.dev.documents
+        if data.held_out:
+            documents = held_out((*corpora.train, *documents), data.held_out)[1]
+    except (AnynerError, OSError):
+        documents = ()
+    return list(islice(documents or synthetic(most).documents, most))
 
 
 def sources_of(documents: Sequence[Document]) -> list[tuple[str, str]]:

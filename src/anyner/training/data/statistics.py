@@ -25,7 +25,7 @@ def corpus_statistics(
     cut: PieceCutter,
 ) -> CorpusStatistics:
     """Lengths leave out entities that no window can hold: nothing is learned from them."""
-    most = window_pieces(encoder, text)
+    most = window_pieces(encoder.most_pieces, text)
     sizes: list[tuple[int, int, int]] = []  # words, words with those in gaps, pieces
     for document, entities in zip(data.train, per_document, strict=True):
         words = [document.text[start:end] for start, end in words_of(document, text)] if entities else []

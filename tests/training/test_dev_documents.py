@@ -10,7 +10,7 @@ import pytest
 from anyner.corpora.synthetic import synthetic
 from anyner.document import Document
 from anyner.training.config import Recipe
-from anyner.training.graph import dev_documents
+from anyner.training.data.splits import dev_documents
 
 
 @pytest.mark.parametrize(("with_dev", "expected"), [(True, ["dev 0", "dev 1"]), (False, ["train 8", "train 9"])])
