@@ -101,7 +101,7 @@ class Stream:
     def _note(self, opened: _Open, window: Window) -> None:
         """Counts the words of the next window of a document."""
         known = opened.words - window.first_word
-        opened.shortened += sum(isinstance(pieces, Shortened) for pieces in window.pieces[known:])
+        opened.shortened += list(map(type, window.pieces[known:])).count(Shortened)
         opened.unknown += self._unknown.count(window, known)
         opened.words = window.first_word + len(window.words)
 
@@ -158,7 +158,8 @@ class UnknownWords:
     def count(self, window: Window, start: int) -> int:
         """Unknown words of a window from word `start` on."""
         words = zip(window.words[start:], window.pieces[start:], strict=True)
-        return sum(self._piece in pieces and any(map(str.isalnum, word)) for word, pieces in words)
+        unknown = [word for word, pieces in words if self._piece in pieces]
+        return sum(any(map(str.isalnum, word)) for word in unknown)
 
     def warn_of(self, document: Document) -> None:
         """Warns once, about the first text that is mostly unknown words."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain, compress, count, islice
 from operator import attrgetter
 from typing import Any
 
@@ -110,12 +110,13 @@ def windows_of(document: Document, number: int, text: TextConfig, budget: int, c
     while chunk := list(islice(words, _CHUNK)):
         strings = [document.text[start:end] for start, end in chunk]
         new = list(zip(chunk, strings, cut(strings), lines.flags(chunk), strict=True))
-        for part in [new] if held.size + _size(new) <= budget else [[word] for word in new]:
-            if held.words and held.size + _size(part) > budget:
+        size = _size(new)
+        for part, pieces in [(new, size)] if held.size + size <= budget else [([word], _size([word])) for word in new]:
+            if held.words and held.size + pieces > budget:
                 yield held.window()
-                held.keep(budget - _size(part))
+                held.keep(budget - pieces)
             held.words.extend(part)
-            held.size += _size(part)
+            held.size += pieces
     if held.words:
         room = budget - held.size
         for_after = room // 2 if document.before and not held.first_word else room
@@ -133,7 +134,7 @@ _Word = tuple[Fragment, str, Pieces, bool]
 
 def _size(words: Sequence[_Word]) -> int:
     """Pieces of the words, with a separator before each line."""
-    return sum(len(pieces) + begins for _, _, pieces, begins in words)
+    return sum([len(pieces) + begins for _, _, pieces, begins in words])  # a list is faster than a generator
 
 
 class _HeldWords:
@@ -158,17 +159,18 @@ class _HeldWords:
         self.size = _size(self.words)
 
     def window(self, before: Pieces = (), after: Pieces = ()) -> Window:
+        spans, words, pieces, begins = zip(*self.words, strict=True)
         return Window(
             self._number,
             self.first_word,
-            starts=[start for (start, _), *_ in self.words],
-            ends=[end for (_, end), *_ in self.words],
-            words=[word for _, word, *_ in self.words],
-            pieces=[pieces for *_, pieces, _ in self.words],
+            starts=[start for start, _ in spans],
+            ends=[end for _, end in spans],
+            words=list(words),
+            pieces=list(pieces),
             before=before,
             after=after,
             text=self._text,
-            line_starts=tuple(place for place, (*_, begins) in enumerate(self.words) if begins),
+            line_starts=tuple(compress(count(), begins)),
         )
 
 
