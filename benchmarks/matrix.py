@@ -6,6 +6,7 @@ python benchmarks/matrix.py train biaffine+contiguous-cadec-minilm-standard-seed
 python benchmarks/matrix.py train biaffine-conll03_100-minilm-standard-seed0 --commit C     on 100 sentences, drawn with the seed
 python benchmarks/matrix.py try biaffine-genia-minilm-standard-seed0 e15 --set training.epochs=15    other settings, on dev
 python benchmarks/matrix.py all --commit COMMIT                                           every training that has no results yet
+python benchmarks/matrix.py all 'nag_ner-*' 'biaffine-genia-*' --commit COMMIT              those that match, in this order
 python benchmarks/matrix.py list                                                          their names
 
 Corpora are in data/CORPUS, encoders in the folders of their names. Settings that depend on the corpus follow the rules of the
@@ -25,6 +26,7 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
 
@@ -206,13 +208,25 @@ def _scored(folder: Path, part: Part) -> dict[str, Any]:
 
 
 def everything(arguments: Namespace) -> None:
-    """Run all trainings without results, many at once on one GPU."""
-    missing = [cell for cell in cells() if not results_file(cell, arguments.output).is_file()]
+    """Run all trainings without results, or those named, many at once on one GPU."""
+    missing = [cell for cell in matching(arguments.names) if not results_file(cell, arguments.output).is_file()]
     script = (sys.executable, "benchmarks/matrix.py", "train")
     options = ("--commit", arguments.commit, "-o", arguments.output)
-    jobs = [Job(one.name, (*script, one.name, *options), gigabytes=_gigabytes(one)) for one in missing]
+    keep = {one.name: ("--keep", f"{arguments.keep}/{one.name}") if arguments.keep else () for one in missing}
+    jobs = [Job(one.name, (*script, one.name, *options, *keep[one.name]), gigabytes=_gigabytes(one)) for one in missing]
     if left := run_jobs(jobs, Path(arguments.runs), **limits_of(arguments)):
         raise AnynerError(f"not done, see the logs in {arguments.runs}: {', '.join(left)}")
+
+
+def matching(patterns: Sequence[str]) -> list[Cell]:
+    """All cells, or those whose names match the patterns, in the order of these."""
+    every, found = cells(), dict[Cell, None]()
+    for pattern in patterns or ("*",):
+        own = [cell for cell in every if fnmatchcase(cell.name, pattern)]
+        if not own:
+            raise AnynerError(f"no training matches {pattern!r}: see `matrix.py list`")
+        found |= dict.fromkeys(own)
+    return list(found)
 
 
 def _gigabytes(cell: Cell) -> float:
@@ -238,6 +252,10 @@ def main() -> None:
         own[name].add_argument("--commit", required=True, help="commit of the code that is run, for the record")
         own[name].add_argument("-o", "--output", default=str(RESULTS), help="folder of the results files")
     own["train"].add_argument("--keep", help="keep the model in this folder")
+    own["all"].add_argument(
+        "names", nargs="*", metavar="NAME", help="only these, in this order; may be patterns: nag_ner-genia-*"
+    )
+    own["all"].add_argument("--keep", help="keep the models in this folder, each under its name")
     own["try"].add_argument("what", help="a word for what is tried, used in the name of the results file")
     own["try"].add_argument("--set", action="append", default=[], help="KEY=VALUE: set a key of the recipe")
     own["try"].add_argument("-o", "--output", default="runs/tried", help="folder of the results files")

@@ -36,6 +36,18 @@ def test_nothing_is_set_but_what_a_cell_names(matrix: ModuleType) -> None:
         assert {"training.epochs", "training.encoder_lr", "data.augmentation"} <= set(open_keys(cell.recipe))
 
 
+def test_patterns_choose_cells_and_their_order(matrix: ModuleType) -> None:
+    last, first = "set_gner-cadec-minilm-standard-seed?", "biaffine-genia-*-standard-seed0"
+    assert matrix.matching([]) == matrix.cells()
+    assert [cell.name for cell in matrix.matching([last, first, "set_gner-cadec-minilm-standard-seed1"])] == [
+        *(f"set_gner-cadec-minilm-standard-seed{seed}" for seed in range(3)),
+        "biaffine-genia-minilm-standard-seed0",
+        "biaffine-genia-mpnet-standard-seed0",
+    ]
+    with pytest.raises(AnynerError, match="no training matches 'set-gner"):
+        matrix.matching(["set-gner-*"])
+
+
 @pytest.mark.parametrize("part", [".", "second-freeze"])
 def test_compared_cells_are_of_one_frozen_commit_with_nothing_else_set(part: str, matrix: ModuleType) -> None:
     folder = matrix.RESULTS / part
