@@ -91,10 +91,12 @@ def load_model(name: str | None, device: str | None, threads: int | None = None,
 
 @contextmanager
 def listening(
-    quiet: bool, note: str | None = None, go_on: str = "repeat the command to continue"
+    quiet: bool, note: str | None = None, how_to_continue: str = "repeat the command to continue"
 ) -> Iterator[TerminalListener | None]:
-    """A listener that prints a note, then the live table of a training run; none with --quiet. Ends an interrupted command with
-    what to do to `go_on`."""
+    """A listener that prints a note, then the live table of a training run; none with --quiet.
+
+    An interrupted command ends with a line that says how to continue.
+    """
     from anyner.training.processes import Interrupted
     from anyner.training.progress import TerminalListener
 
@@ -102,5 +104,5 @@ def listening(
         with nullcontext() if quiet else TerminalListener(note) as listener:
             yield listener
     except Interrupted as stopped:
-        say(f"anyner: stopped; {go_on}", err=True)
+        say(f"anyner: stopped; {how_to_continue}", err=True)
         raise typer.Exit(stopped.exit_code) from None

@@ -24,8 +24,8 @@ _ROWS, _WIDTH, _MOST_ROWS = 8, 128, 128
 def packed(lstm: nn.LSTM, words: Tensor, batch: Batch) -> Tensor:
     """Runs on packed words. (B, M, d) -> (B, M, 2 h); values at padding are meaningless."""
     rows = words.flatten(0, 1).index_select(0, batch.packed)  # (N, d)
-    alone = rows.is_cuda and torch.is_autocast_enabled("cuda") and not torch.is_grad_enabled()
-    kernel = _kernel(lstm.hidden_size, rows.device) if alone else None
+    predicting = rows.is_cuda and torch.is_autocast_enabled("cuda") and not torch.is_grad_enabled()
+    kernel = _kernel(lstm.hidden_size, rows.device) if predicting else None
     if kernel is not None:
         output = kernel(lstm, rows, batch.lengths)  # (N, 2 h)
     else:

@@ -15,7 +15,8 @@ _NARROWEST, _WIDEST = 40, 120
 _NEARLY_FULL = 0.85
 """Share of the width that a line and the next line's first word exceed in prose whose lines are not filled exactly."""
 _FEWEST, _IN_LOWER_CASE = 3, 0.4
-"""Lines that lower case must follow, and their share: most lines of a list begin with a name or a capital."""
+"""At least this many of the lines that may go on, and this share of them, must be followed by lower case: the lines of most lists
+begin with a capital."""
 _SENTENCE_END = re.compile(r"(?<!\b[A-Z])[.!?:;…][\"'”’»)\]]*\s*$")
 """Not the period of an initial."""
 _ITEM = re.compile(r"\s*(?:[-*•–—·>|]|\(?\d{1,3}[.)]|\(?[a-z]\)|\S+:)\s")
@@ -27,9 +28,9 @@ _COLUMN = re.compile(r"(?<=\S)(?: *\t[ \t]*| {3,})(?=\S)")
 def line_starts(text: str) -> list[int]:
     """Offsets at which lines begin, except the first. A wrapped paragraph is one line, and so is every cell of a table.
 
-    A paragraph counts as wrapped if no line has room for the next line's first word within the longest line's width. Elsewhere
-    a line goes on in the next if it is nearly full and ends no sentence, and if such lines are common and often followed by lower
-    case.
+    A paragraph without columns counts as wrapped if no line has room for the next line's first word within the longest line's
+    width. Elsewhere a line goes on in the next if it is nearly full and ends no sentence, and if such lines are common and often
+    followed by lower case.
 
     >>> line_starts("Shopping list\\nmilk\\nbread")
     [14, 19]

@@ -108,7 +108,7 @@ def pretrain(
 
 
 def _training_texts(recipe: Recipe, corpora: Corpora) -> Splits:
-    """A single source document is read whole: there can be no dev whose texts must not be read."""
+    """Train and dev. A single source document cannot be split, so none of it is held out."""
     data = recipe.data.documents_only()
     if len(set(sources_of((*corpora.train, *corpora.dev)))) == 1:
         data = data.updated({"held_out": 0.0}, "data")

@@ -77,7 +77,7 @@ def _documents(path: Path, log: ProblemLog) -> Iterator[Document]:
 
 
 def _has_only_tags(lines: Iterable[tuple[int, str]]) -> bool:
-    """Whether every column of every line is a tag. In a file of two columns, the first ones are words such as O nevertheless."""
+    """Whether every column of every line is a tag. Two columns are words and tags, even if all words look like tags."""
     rows = (columns for _, text in lines if any(columns := _columns(text)))
     sizes: set[int] = set()
     for columns in rows:
@@ -178,7 +178,7 @@ def _label_trouble(label: str) -> str | None:
 
 
 def _recognises(_: Path, head: str) -> bool:
-    """Whether most of the lines end in a tag, or are one: the reader says then that words are missing."""
+    """Whether most of the lines end in a tag. Lines of a tag alone count: the reader then says that the words are missing."""
     lines = [columns for columns in map(_columns, head.split("\n")[:200]) if any(columns)]
     tagged = sum(WELL_FORMED.fullmatch(columns[-1]) is not None for columns in lines)
     return tagged * 2 > len(lines)
